@@ -1,0 +1,1 @@
+"""What other programs on this machine can learn about a running beambot."""

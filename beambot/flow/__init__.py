@@ -1,0 +1,1 @@
+"""What happens: the only async orchestration."""

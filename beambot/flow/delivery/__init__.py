@@ -1,0 +1,154 @@
+"""Delivery: one lane a chat, so that a busy or broken chat slows nobody else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import anyio
+from anyio.abc import TaskGroup
+
+from beambot.flow.delivery.lane import Lane, Small
+from beambot.flow.delivery.screens import Screen
+from beambot.model.ids import MessageRef, ThreadRef
+from beambot.model.outbound import Outgoing, Receipt, ThreadState
+from beambot.model.ports import ChatPlatform, Clock
+from beambot.render.pace import Priority
+from beambot.store import Store
+from beambot.store.records import OutboxRow, content_hash
+
+
+class Delivery:
+    """What the rest of the flow calls; nothing here ever waits for a chat."""
+
+    def __init__(self, store: Store, platforms: Mapping[str, ChatPlatform], clock: Clock) -> None:
+        self._store = store
+        self._platforms = platforms
+        self._clock = clock
+        self._lanes: dict[tuple[str, str], Lane] = {}
+        self._tasks: TaskGroup | None = None
+        self._frozen: dict[str, float] = {}
+        self._parked: set[ThreadRef] = set()
+
+    @property
+    def lanes(self) -> tuple[Lane, ...]:
+        """Every chat that something was sent to."""
+        return tuple(self._lanes.values())
+
+    async def start(self, tasks: TaskGroup) -> None:
+        """Take up what an earlier run left in the outbox."""
+        self._tasks = tasks
+        self._frozen = await self._store.freezes.all(self._clock.now())
+        self._parked.update(thread.ref for thread in await self._store.threads.all() if thread.parked)
+        for row in await self._store.outbox.pending():
+            self._take(row)
+
+    async def put(
+        self, threads: Sequence[ThreadRef], outgoing: Outgoing, priority: Priority = Priority.NOTICE
+    ) -> None:
+        """Write a message down, then send it, in each of these threads. It leaves the outbox when it stands."""
+        rows: list[OutboxRow] = []
+        async with self._store.transaction():
+            for thread in threads:
+                rows.append(await self._row(thread, outgoing, priority))
+        for row in rows:
+            self._take(row)
+
+    async def finish(self, screens: Sequence[Screen]) -> None:
+        """A turn has ended: what its screens still owe becomes durable, and nothing overtakes it."""
+        rows: list[OutboxRow] = []
+        now = self._clock.now()
+        async with self._store.transaction():
+            for screen in screens:
+                for page in screen.pending(now):
+                    rows.append(await self._row(screen.thread, page, Priority.FINAL))
+        for screen in screens:
+            lane = self._lane(screen.thread)
+            if lane is not None:
+                lane.screens.pop((screen.thread, screen.turn.id), None)
+        for row in rows:
+            self._take(row)
+
+    def touch(self, screen: Screen, *, urgent: bool = False) -> None:
+        """A running turn has something new to show. Costs nothing beyond a note."""
+        lane = self._lane(screen.thread)
+        if lane is None or screen.thread in self._parked:
+            return
+        if screen.waiting_since is None:
+            screen.waiting_since = self._clock.monotonic()
+            lane.screens[(screen.thread, screen.turn.id)] = screen
+            lane.wake()
+        if urgent and not screen.urgent:
+            screen.urgent = True
+            lane.wake()
+
+    def receipt(self, ref: MessageRef, receipt: Receipt) -> None:
+        """What became of somebody's message."""
+        platform = self._platforms.get(ref.thread.platform)
+        if platform is not None and platform.capabilities.reactions:
+            self._small(ref.thread, f"receipt {ref.message}", lambda: platform.react(ref, receipt))
+
+    def mark(self, thread: ThreadRef, state: ThreadState) -> None:
+        """How the session of a thread stands."""
+        platform = self._platforms.get(thread.platform)
+        if platform is not None:
+            self._small(thread, f"state {thread.key}", lambda: platform.mark_thread(thread, state))
+
+    def rename(self, thread: ThreadRef, title: str) -> None:
+        """A thread's title."""
+        platform = self._platforms.get(thread.platform)
+        if platform is not None and platform.capabilities.threads:
+            self._small(thread, f"title {thread.key}", lambda: platform.rename_thread(thread, title))
+
+    async def unpark(self, thread: ThreadRef) -> None:
+        """A person wrote in a thread that had been given up: what waited for it goes out."""
+        self._parked.discard(thread)
+        await self._store.threads.update(thread, parked="")
+        for row in await self._store.outbox.pending(thread):
+            self._take(row)
+
+    async def drain(self, seconds: float) -> bool:
+        """Wait until everything stands, for a while. False: something is left, and stays in the outbox."""
+        with anyio.move_on_after(seconds):
+            while not all(lane.quiet for lane in self._lanes.values()):  # noqa: ASYNC110
+                await anyio.sleep(0.01)
+            return True
+        return False
+
+    async def _row(self, thread: ThreadRef, outgoing: Outgoing, priority: Priority) -> OutboxRow:
+        now = self._clock.now()
+        number = await self._store.outbox.put(thread, outgoing, int(priority))
+        return OutboxRow(
+            id=number,
+            thread=thread,
+            key=outgoing.key,
+            outgoing=outgoing,
+            hash=content_hash(outgoing),
+            priority=int(priority),
+            attempts=0,
+            uncertain=False,
+            created_at=now,
+        )
+
+    def _take(self, row: OutboxRow) -> None:
+        lane = self._lane(row.thread)
+        if lane is not None and row.thread not in self._parked:
+            lane.rows[row.id] = row
+            lane.wake()
+
+    def _small(self, thread: ThreadRef, key: str, call: Small) -> None:
+        lane = self._lane(thread)
+        if lane is not None:
+            lane.small[key] = call
+            lane.wake()
+
+    def _lane(self, thread: ThreadRef) -> Lane | None:
+        platform = self._platforms.get(thread.platform)
+        if platform is None or self._tasks is None:
+            return None
+        key = (thread.platform, thread.chat)
+        lane = self._lanes.get(key)
+        if lane is None:
+            frozen = self._frozen.get(f"{thread.platform}/{thread.chat}", 0.0)
+            lane = self._lanes[key] = Lane(platform, thread.chat, self._store, self._clock, self._parked, frozen)
+            self._tasks.start_soon(lane.run)
+        return lane

@@ -1,0 +1,81 @@
+"""What one thread shows of one running turn: painted when the chat may be called, for the cost of a page."""
+
+from __future__ import annotations
+
+from beambot.model.capabilities import PlatformCapabilities
+from beambot.model.ids import ThreadRef
+from beambot.model.outbound import Outgoing
+from beambot.model.settings import Rendering
+from beambot.render.compose import turn_buttons
+from beambot.render.layout import Pages, Paper, lay_out
+from beambot.state.turn import Turn
+
+
+class Screen:
+    """The pump sets `turn`; the lane asks `next_page` and tells `confirm`."""
+
+    def __init__(
+        self,
+        thread: ThreadRef,
+        session: str,
+        turn: Turn,
+        capabilities: PlatformCapabilities,
+        settings: Rendering,
+        reply_to: str = "",
+    ) -> None:
+        self.thread = thread
+        self.session = session
+        self.turn = turn
+        self.urgent = False
+        self.waiting_since: float | None = None
+        self.last_call = float("-inf")
+        self._reply_to = reply_to
+        self._paper = Paper(capabilities.text_limit, capabilities.text_unit)
+        self._stop_button = capabilities.buttons > 0 and not capabilities.own_stop
+        self._settings = settings
+        self._pages = Pages()
+        self._painted: Turn | None = None
+        self._newest: dict[int, Outgoing] = {}
+        self._wanted: dict[int, Outgoing] = {}
+        self._messages: dict[str, str] = {}
+
+    def next_page(self, now: float) -> Outgoing | None:
+        """The first page that does not stand in the chat as it should."""
+        self._paint(now)
+        return self._wanted[min(self._wanted)] if self._wanted else None
+
+    def pending(self, now: float) -> list[Outgoing]:
+        """Every page that does not stand as it should: what is left to do when the turn has ended."""
+        self._paint(now)
+        return [self._wanted[number] for number in sorted(self._wanted)]
+
+    def message(self, page: Outgoing) -> str:
+        """The id under which this page stands already, if it does."""
+        return self._messages.get(page.key, "")
+
+    def confirm(self, page: Outgoing, message: str) -> None:
+        """This page stands in the chat now, under this id."""
+        self._messages[page.key] = message
+        number = int(page.key.rpartition(":")[2])
+        if self._wanted.get(number) == page:
+            del self._wanted[number]
+
+    def _paint(self, now: float) -> None:
+        turn = self.turn
+        if turn is self._painted:
+            return
+        self._painted = turn
+        self._pages, pages = lay_out(turn, self._pages, self._paper, self._settings, now)
+        last = len(self._pages.starts) - 1
+        for number, blocks in pages:
+            if not blocks:
+                continue
+            buttons = turn_buttons(turn, self.session, stop_button=self._stop_button) if number == last else ()
+            page = Outgoing(
+                f"turn:{turn.id}:{number}", blocks, buttons, reply_to=self._reply_to if number == 0 else ""
+            )
+            if self._newest.get(number) != page:
+                self._newest[number] = page
+                self._wanted[number] = page
+        for number in [n for n in self._newest if n != last and n not in self._pages.unsettled]:
+            del self._newest[number]

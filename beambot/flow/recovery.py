@@ -1,0 +1,89 @@
+"""After a start: what was running when beambot ended is looked up, closed honestly, and said in each thread."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from beambot.flow.asks import Asks
+from beambot.flow.delivery.screens import Screen
+from beambot.flow.house import House
+from beambot.flow.sessions import Sessions
+from beambot.log import get_logger
+from beambot.model.bodies import Result
+from beambot.model.message import UnifiedMessage
+from beambot.model.outbound import Button, Notice
+from beambot.render.compose import after_cut, duration
+from beambot.state.turn import Turn, reduce
+from beambot.store.records import TurnRow
+
+log = get_logger("recovery")
+
+_CUT = "beambot was restarted while the agent was working."
+
+
+async def recover(house: House, sessions: Sessions, asks: Asks) -> None:
+    """Once, before anything new is taken."""
+    for ask in await house.store.asks.open():
+        await asks.void(ask, "Void: beambot was restarted, and the agent that asked is gone.")
+    unfinished = await house.store.turns.unfinished()
+    for turn in unfinished:
+        if turn.state == "running":
+            await _cut_off(house, turn)
+        elif turn.state == "handed":
+            await _unsure(house, turn)
+    for row in await house.store.sessions.recent(10_000):
+        if row.state in ("starting", "working", "waiting"):
+            await house.store.sessions.update(row.id, state="idle")
+            for thread in await house.threads_of(row.id):
+                house.delivery.mark(thread, "idle")
+    for session in dict.fromkeys(turn.session for turn in unfinished if turn.state == "queued"):
+        log.info("queued prompts go on", session=session)
+        await sessions.wake(session)
+
+
+async def _cut_off(house: House, row: TurnRow) -> None:
+    """What the agent said before the cut is shown whole; what it would have said is not pretended."""
+    turn = Turn(row.id, started_at=row.started_at or row.created_at)
+    for message in await house.store.journal.turn(row.session, row.id):
+        turn = reduce(turn, message)
+    now = house.clock.now()
+    finished = turn.result is not None
+    if not finished:
+        tools = {
+            key: replace(tool, state="cancelled", ended_at=now) if tool.state == "running" else tool
+            for key, tool in turn.tools.items()
+        }
+        result = Result(outcome="interrupted", error=_CUT)
+        turn = replace(reduce(replace(turn, tools=tools), UnifiedMessage(result)), ended_at=now)
+    threads = await house.threads_of(row.session)
+    screens = [
+        Screen(thread, row.session, turn, house.platforms[thread.platform].capabilities, house.rendering)
+        for thread in threads
+        if thread.platform in house.platforms
+    ]
+    await house.delivery.finish(screens)
+    state = "interrupted" if not finished or turn.result is None else "done"
+    await house.store.turns.update(row.id, state=state, ended_at=now, note=_CUT if not finished else "")
+    if finished:
+        return
+    ago = duration(now - (row.started_at or row.created_at))
+    words = f"{_CUT} The prompt from {ago} ago was cut off; the session is kept."
+    notice, buttons = Notice(words, level="warning"), after_cut(row.session, row.id)
+    await house.say(threads, notice, buttons=buttons, key=f"cut:{row.id}", loud=True)
+
+
+async def _unsure(house: House, row: TurnRow) -> None:
+    """It may have reached the agent, or not: a person decides, nothing is repeated silently."""
+    await house.store.turns.update(row.id, expect="handed", state="unsure")
+    words = (
+        "beambot was restarted just as this prompt was handed to the agent. "
+        f"It is not known whether the agent took it:\n{row.text[:500]}"
+    )
+    buttons = (
+        (
+            Button("Send again", f"cmd:/again {row.id}", style="primary"),
+            Button("Drop", f"cmd:/drop {row.id}"),
+        ),
+    )
+    threads = await house.threads_of(row.session)
+    await house.say(threads, Notice(words, level="warning"), buttons=buttons, key=f"cut:{row.id}", loud=True)

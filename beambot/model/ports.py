@@ -1,0 +1,329 @@
+"""The ports: what an adapter and a platform must be able to do. Small; the rest is capabilities."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from msgspec import Struct
+
+from beambot.model.bodies import AgentCommand, Choice
+from beambot.model.capabilities import AdapterCapabilities, PlatformCapabilities
+from beambot.model.ids import MessageRef, ThreadRef
+from beambot.model.inbound import Attachment, Inbound
+from beambot.model.message import UnifiedMessage
+from beambot.model.outbound import Outgoing, Receipt, ThreadState
+
+
+class Clock(Protocol):
+    """Time as an argument."""
+
+    def now(self) -> float:
+        """Seconds since the epoch, for people and for the database."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that only ever grow, for pacing and time limits."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+
+class IdSource(Protocol):
+    """Chance as an argument."""
+
+    def new(self, length: int = 16) -> str:
+        """A fresh unguessable id of lower-case letters and digits."""
+        ...
+
+
+# ── agents ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+class File(Struct, frozen=True):
+    """A file that goes with a prompt: already on this machine."""
+
+    path: Path
+    name: str
+    mime: str
+
+
+class Prompt(Struct, frozen=True):
+    """What a person wants of the agent, and the turn it opens."""
+
+    turn: str
+    text: str
+    files: tuple[File, ...] = ()
+
+
+class OpenOptions(Struct, frozen=True, kw_only=True):
+    """How to open a session: where, with what, and with which environment."""
+
+    session: str
+    folder: Path
+    model: str = ""
+    mode: str = ""
+    env: dict[str, str] = {}
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """What a person said to an ask.
+
+    `option` is one of the agent's own; `text` a reason or a comment; `input` what was approved instead of
+    what was asked; `fields` the answers to a question's items; `rules` the suggestions that were chosen.
+    """
+
+    ask: str
+    verdict: Literal["allow", "deny", "answer"]
+    option: str = ""
+    text: str = ""
+    input: dict[str, Any] | None = None
+    fields: dict[str, tuple[str, ...]] = {}
+    rules: tuple[Any, ...] = ()
+    interrupt: bool = False
+    by: str = ""
+
+
+class Probe(Struct, frozen=True, kw_only=True):
+    """What `doctor` learns about an agent."""
+
+    installed: bool
+    version: str = ""
+    logged_in: bool | None = None
+    detail: str = ""
+    fix: str = ""
+
+
+class Resumable(Struct, frozen=True, kw_only=True):
+    """A session that the agent still knows."""
+
+    agent_session: str
+    title: str = ""
+    folder: str = ""
+    at: float = 0.0
+
+
+class BackendSession(Protocol):
+    """One conversation with one agent. `messages` is read once, by one reader, until it ends.
+
+    A failure during the run is a message. `send` may raise `AgentError` when the agent cannot be reached.
+    """
+
+    async def send(self, prompt: Prompt) -> None:
+        """Hand over a prompt. Returns when the agent has taken it, not when it has answered."""
+        ...
+
+    def messages(self) -> AsyncIterator[UnifiedMessage]:
+        """Everything the agent says, in order; ends after `session_closed`."""
+        ...
+
+    async def close(self) -> None:
+        """End the agent, its children and its pipes. Safe to call twice."""
+        ...
+
+
+class BackendAdapter(Protocol):
+    """A kind of agent."""
+
+    name: str
+    capabilities: AdapterCapabilities
+
+    async def probe(self) -> Probe:
+        """Installed? Which version? Logged in?"""
+        ...
+
+    async def open(
+        self, options: OpenOptions, resume: str | None = None, fork: bool = False
+    ) -> BackendSession:
+        """Start or resume. `resume` is the agent's own session id. Raises `AgentError` with the fix."""
+        ...
+
+    async def list_resumable(self, folder: Path) -> Sequence[Resumable]:
+        """Sessions that this agent could take up again in this folder."""
+        ...
+
+
+@runtime_checkable
+class Interruptible(Protocol):
+    """Can be stopped in mid-turn; the turn then ends with a result."""
+
+    async def interrupt(self) -> None: ...
+
+
+@runtime_checkable
+class Steerable(Protocol):
+    """Can be told something while it works. False: it did not take it; queue it instead."""
+
+    async def steer(self, prompt: Prompt) -> bool: ...
+
+
+@runtime_checkable
+class Answering(Protocol):
+    """Takes answers to its asks. False: the ask is not open any more."""
+
+    async def answer(self, answer: Answer) -> bool: ...
+
+
+@runtime_checkable
+class Configurable(Protocol):
+    """Model and mode can change between turns, or in one."""
+
+    async def set_model(self, model: str) -> None: ...
+
+    async def set_mode(self, mode: str) -> None: ...
+
+
+@runtime_checkable
+class Thinking(Protocol):
+    """Has a budget for reasoning."""
+
+    async def set_thinking(self, effort: str) -> None: ...
+
+
+@runtime_checkable
+class Forkable(Protocol):
+    """Can go on from here as a second session; gives the new agent session id."""
+
+    async def fork(self) -> str: ...
+
+
+@runtime_checkable
+class Rewindable(Protocol):
+    """Can take files and conversation back to an earlier prompt."""
+
+    async def rewind(self, turn: str) -> None: ...
+
+
+@runtime_checkable
+class CommandSource(Protocol):
+    """Has slash commands of its own."""
+
+    def commands(self) -> Sequence[AgentCommand]: ...
+
+
+@runtime_checkable
+class Introspectable(Protocol):
+    """Tells about itself."""
+
+    async def models(self) -> Sequence[Choice]: ...
+
+    async def account(self) -> Mapping[str, str]: ...
+
+    async def mcp_servers(self) -> Sequence[Choice]: ...
+
+
+@runtime_checkable
+class TeamObserver(Protocol):
+    """Knows its team without being asked through the stream."""
+
+    def team(self) -> str: ...
+
+
+class SessionHost(Protocol):
+    """Where agents run. The flow reaches a session through this and nothing else."""
+
+    def names(self) -> Sequence[str]:
+        """Adapters that can be used here."""
+        ...
+
+    def capabilities(self, adapter: str) -> AdapterCapabilities:
+        """What that kind of agent can do."""
+        ...
+
+    async def open(
+        self, adapter: str, options: OpenOptions, resume: str | None = None, fork: bool = False
+    ) -> BackendSession:
+        """As `BackendAdapter.open`."""
+        ...
+
+    async def list_resumable(self, adapter: str, folder: Path) -> Sequence[Resumable]:
+        """As `BackendAdapter.list_resumable`."""
+        ...
+
+
+# ── chats ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Inbox(Protocol):
+    """Where a platform puts what it received."""
+
+    async def put(self, inbound: Inbound) -> bool:
+        """Write it down. Only after this returned may the update be acknowledged to the vendor.
+
+        False: it was seen before; acknowledge it all the same.
+        """
+        ...
+
+
+class ChatPlatform(Protocol):
+    """A kind of chat. Every call but `run` does one thing and raises a `PlatformError` when it did not."""
+
+    name: str
+    capabilities: PlatformCapabilities
+
+    async def run(self, inbox: Inbox, ready: Callable[[], None]) -> None:
+        """Connect, call `ready`, receive until cancelled. Reconnects by itself."""
+        ...
+
+    async def post(self, thread: ThreadRef, message: Outgoing) -> MessageRef:
+        """A new message."""
+        ...
+
+    async def edit(self, ref: MessageRef, message: Outgoing) -> None:
+        """The same message, as it should stand now. An edit that changes nothing is a success."""
+        ...
+
+    async def delete(self, ref: MessageRef) -> None:
+        """Take a message of ours away."""
+        ...
+
+    async def upload(self, thread: ThreadRef, path: Path, name: str, caption: str = "") -> MessageRef:
+        """A file."""
+        ...
+
+    async def download(self, attachment: Attachment, into: Path) -> Path:
+        """Fetch what somebody sent, into the folder `into`."""
+        ...
+
+    async def ack(self, handle: str, text: str = "", *, alert: bool = False) -> None:
+        """Answer a press, to the presser alone where the platform can."""
+        ...
+
+    async def open_thread(self, chat: ThreadRef, title: str) -> ThreadRef:
+        """A new thread beside this one."""
+        ...
+
+    async def rename_thread(self, thread: ThreadRef, title: str) -> None:
+        """Its title."""
+        ...
+
+    async def close_thread(self, thread: ThreadRef) -> None:
+        """Nothing more is expected here."""
+        ...
+
+    async def mark_thread(self, thread: ThreadRef, state: ThreadState) -> None:
+        """Show how the session stands, where the platform has a place for it."""
+        ...
+
+    async def react(self, ref: MessageRef, receipt: Receipt) -> None:
+        """Show what became of somebody's message."""
+        ...
+
+    async def typing(self, thread: ThreadRef) -> None:
+        """Show that something is being written; fades by itself."""
+        ...
+
+    async def history(self, thread: ThreadRef, since: float) -> Sequence[Inbound]:
+        """What was said while beambot was away, oldest first."""
+        ...
+
+    async def invitation(self) -> str:
+        """How a person reaches this chat now (a link), or nothing."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        ...

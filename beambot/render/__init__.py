@@ -1,0 +1,1 @@
+"""What is shown: pure functions; the clock is an argument."""

@@ -1,0 +1,205 @@
+"""An ask as a card: what will happen, whole; who may answer; and how it ended."""
+
+from __future__ import annotations
+
+import difflib
+import json
+
+from msgspec import Struct
+
+from beambot.log import redact
+from beambot.model.bodies import AskOption, Diff, PermissionRequest, PlanReview, Question
+from beambot.model.message import Ask
+from beambot.model.outbound import (
+    AnyOutBlock,
+    Button,
+    Change,
+    Fact,
+    Facts,
+    Field,
+    Form,
+    Markdown,
+    Notice,
+    Outgoing,
+)
+from beambot.model.ports import Answer
+
+_LONG = 3000
+_STYLES = {"allow_once": "primary", "allow_always": "plain", "reject_once": "danger", "reject_always": "danger"}
+_ALLOW = AskOption("", "Allow", "allow_once")
+_DENY = AskOption("", "Deny", "reject_once")
+
+
+class Settled(Struct, frozen=True):
+    """How an ask ended: the words for it, and whether it was a yes."""
+
+    text: str
+    good: bool = False
+
+
+def card(ask: str, body: Ask, *, folder: str, forms: bool, settled: Settled | None = None) -> Outgoing:
+    """The card of an ask, open or settled."""
+    blocks = (*_content(body, folder),)
+    key = f"ask:{ask}"
+    if settled is not None:
+        level = "success" if settled.good else "warning"
+        return Outgoing(key, (*blocks, Notice(settled.text, level=level)))  # type: ignore[arg-type]
+    form = question_form(ask, body) if forms and isinstance(body, Question) else None
+    return Outgoing(key, blocks, () if form else _buttons(ask, body), form, loud=True)
+
+
+def choices(body: Ask) -> tuple[AskOption, ...]:
+    """What can be pressed, in the order of the buttons."""
+    match body:
+        case PermissionRequest(options=options) | PlanReview(options=options):
+            return options or (_ALLOW, _DENY)
+        case Question(questions=questions):
+            if len(questions) != 1:
+                return ()
+            return tuple(AskOption(option.label, option.label) for option in questions[0].options)
+
+
+def chosen(body: Ask, choice: int, by: str) -> Answer | None:
+    """The answer that a press means; None when there is no such choice."""
+    offered = choices(body)
+    if not 0 <= choice < len(offered):
+        return None
+    option = offered[choice]
+    if isinstance(body, Question):
+        return Answer(ask=body.ask, verdict="answer", fields={body.questions[0].id: (option.name,)}, by=by)
+    denies = option.kind in ("reject_once", "reject_always")
+    return Answer(ask=body.ask, verdict="deny" if denies else "allow", option=option.id, by=by)
+
+
+def in_words(body: Ask, text: str, by: str) -> Answer | None:
+    """The answer that a reply means: a word of consent or refusal, the name of a choice, or free text."""
+    words = text.strip()
+    for number, option in enumerate(choices(body)):
+        if words.casefold() == option.name.casefold():
+            return chosen(body, number, by)
+    if isinstance(body, Question):
+        if len(body.questions) == 1 and (body.questions[0].free_text or not body.questions[0].options):
+            return Answer(ask=body.ask, verdict="answer", fields={body.questions[0].id: (words,)}, by=by)
+        return None
+    first, _, rest = words.partition(" ")
+    first = first.strip(",.!").casefold()
+    if first in ("yes", "y", "ok", "allow", "approve") and not rest:
+        option_id = next((o.id for o in choices(body) if o.kind == "allow_once"), None)
+        return None if option_id is None else Answer(ask=body.ask, verdict="allow", option=option_id, by=by)
+    if first in ("no", "n", "deny", "reject"):
+        option_id = next((o.id for o in choices(body) if o.kind == "reject_once"), "")
+        return Answer(ask=body.ask, verdict="deny", option=option_id, text=rest.strip(), by=by)
+    return None
+
+
+def filled_in(body: Question, fields: dict[str, tuple[str, ...]], by: str) -> Answer:
+    """The answer that a form means: only what was asked, and only what was offered unless words are free."""
+    answers: dict[str, tuple[str, ...]] = {}
+    for item in body.questions:
+        given = tuple(value.strip() for value in fields.get(item.id, ()) if value.strip())
+        offered = {option.label for option in item.options}
+        if offered and not item.free_text:
+            given = tuple(value for value in given if value in offered)
+        answers[item.id] = given if item.multiple else given[:1]
+    return Answer(ask=body.ask, verdict="answer", fields=answers, by=by)
+
+
+def question_form(ask: str, body: Question) -> Form | None:
+    """A form where buttons do not do: several questions, several answers, or words of one's own."""
+    if len(body.questions) == 1:
+        only = body.questions[0]
+        if only.options and not only.multiple and not only.free_text:
+            return None
+    fields: list[Field] = []
+    for item in body.questions:
+        options = tuple(option.label for option in item.options)
+        hints = "; ".join(f"{o.label}: {o.description}" for o in item.options if o.description)
+        kind = "text" if not options else ("choices" if item.multiple else "choice")
+        fields.append(Field(item.id, item.header or item.text, kind, options, hints, item.secret))  # type: ignore[arg-type]
+    return Form(f"ask:{ask}:form", tuple(fields))
+
+
+def summary(body: Ask) -> str:
+    """One line for lists, logs and notices."""
+    match body:
+        case PermissionRequest(title=title):
+            return redact(" ".join(title.split()))[:200]
+        case Question(questions=questions):
+            return redact(" ".join(questions[0].text.split()))[:200] if questions else "a question"
+        case PlanReview():
+            return "a plan to review"
+
+
+def _content(body: Ask, folder: str) -> list[AnyOutBlock]:
+    match body:
+        case PermissionRequest():
+            return _permission(body, folder)
+        case Question(questions=questions, agent=agent):
+            who = f"{agent} asks" if agent else "The agent asks"
+            blocks: list[AnyOutBlock] = [Notice(who, level="ask")]
+            for item in questions:
+                blocks.append(Markdown(redact(item.text)))
+                hints = [Fact(o.label, redact(o.description)) for o in item.options if o.description]
+                if hints:
+                    blocks.append(Facts(tuple(hints)))
+            return blocks
+        case PlanReview(plan=plan):
+            return [Notice("The agent proposes a plan", level="ask"), Markdown(redact(plan))]
+
+
+def _permission(body: PermissionRequest, folder: str) -> list[AnyOutBlock]:
+    who = body.agent or "The agent"
+    verb = {
+        "execute": "run a command",
+        "edit": "change a file",
+        "delete": "delete something",
+        "move": "move something",
+        "fetch": "use the network",
+        "mode": "change its mode",
+        "read": "read something",
+    }.get(body.kind, "use a tool")
+    blocks: list[AnyOutBlock] = [Notice(f"{who} wants to {verb}", level="ask")]
+    facts = [Fact("What", redact(body.title), code=body.kind == "execute")]
+    command = body.input.get("command")
+    if command is not None:
+        text = command if isinstance(command, str) else json.dumps(command, ensure_ascii=False)
+        if text != body.title:
+            facts.append(Fact("Command", redact(text), code=True))
+    elif body.input and not body.diffs:
+        facts.append(Fact("Input", redact(_short(json.dumps(body.input, ensure_ascii=False, indent=1))), code=True))
+    facts.append(Fact("Folder", folder, code=True))
+    if body.blocked_path:
+        facts.append(Fact("Outside the project", redact(body.blocked_path), code=True))
+    if body.reason:
+        facts.append(Fact("Why", redact(body.reason)))
+    blocks.append(Facts(tuple(facts)))
+    blocks += [change(diff) for diff in body.diffs]
+    return blocks
+
+
+def change(diff: Diff) -> Change:
+    """A changed file as a unified diff, with its counts."""
+    unified = diff.unified
+    if not unified:
+        lines = list(
+            difflib.unified_diff((diff.old or "").splitlines(), (diff.new or "").splitlines(), lineterm="", n=3)
+        )[2:]
+        unified = "\n".join(lines)
+    added = sum(line.startswith("+") for line in unified.splitlines())
+    removed = sum(line.startswith("-") for line in unified.splitlines())
+    return Change(redact(diff.path), redact(_short(unified)), added, removed)
+
+
+def _short(text: str) -> str:
+    if len(text) <= _LONG:
+        return text
+    kept = text[:_LONG].rsplit("\n", 1)[0]
+    return f"{kept}\n… {text.count(chr(10)) - kept.count(chr(10))} more lines"
+
+
+def _buttons(ask: str, body: Ask) -> tuple[tuple[Button, ...], ...]:
+    buttons = [
+        Button(option.name[:60], f"ask:{ask}:{number}", style=_STYLES.get(option.kind, "plain"))  # type: ignore[arg-type]
+        for number, option in enumerate(choices(body))
+    ]
+    return tuple(tuple(buttons[start : start + 2]) for start in range(0, len(buttons), 2))

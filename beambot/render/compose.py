@@ -1,0 +1,136 @@
+"""A turn's parts as blocks: one line a tool, reasoning folded, a quiet footer."""
+
+from __future__ import annotations
+
+from beambot.log import redact
+from beambot.model.outbound import (
+    AnyOutBlock,
+    Button,
+    Checklist,
+    Footer,
+    Markdown,
+    Notice,
+    ToolLine,
+    Tools,
+)
+from beambot.model.settings import Rendering
+from beambot.state.turn import Part, Tool, Trouble, Turn, Words, Work
+
+_THOUGHTS = 1000
+_TITLE = 120
+
+
+def part_block(turn: Turn, part: Part, settings: Rendering, now: float) -> AnyOutBlock | None:
+    """A part that is shown as a whole. Words that are not reasoning are laid out by `layout`."""
+    match part:
+        case Work(tools=tools):
+            shown = tools[-settings.tool_lines :]
+            lines = tuple(_tool_line(turn.tools[tool], now) for tool in shown)
+            return Tools(lines, hidden=len(tools) - len(shown))
+        case Trouble(text=text, fix=fix):
+            words = redact(text if not fix else f"{text}\nWhat helps: {fix}")
+            return Notice(words, level="error")
+        case Words(text=text):
+            if settings.thinking == "hide":
+                return None
+            start = max(0, len(text) - _THOUGHTS)
+            return Markdown(("… " if start else "") + redact(text.since(start)), folded=True)
+
+
+def tail_blocks(turn: Turn, settings: Rendering, now: float) -> tuple[AnyOutBlock, ...]:
+    """What stands under the newest text: the plan, how it ended, the footer."""
+    blocks: list[AnyOutBlock] = []
+    if turn.plan:
+        blocks.append(Checklist(turn.plan))
+    if turn.result is None:
+        if turn.status:
+            blocks.append(Footer(redact(turn.status)))
+        return tuple(blocks)
+    if (notice := _ending(turn)) is not None:
+        blocks.append(notice)
+    if footer := _footer(turn, settings):
+        blocks.append(Footer(footer))
+    return tuple(blocks)
+
+
+def turn_buttons(turn: Turn, session: str, *, stop_button: bool) -> tuple[tuple[Button, ...], ...]:
+    """What can be done about a turn from its newest message."""
+    if turn.result is None:
+        return ((Button("Stop", f"cmd:/stop {session}", style="danger"),),) if stop_button else ()
+    if turn.result.outcome in ("error", "limit"):
+        return ((Button("Send again", f"cmd:/again {turn.id}"),),)
+    return ()
+
+
+def after_cut(session: str, turn: str) -> tuple[tuple[Button, ...], ...]:
+    """What can be done about a turn that was cut off from outside."""
+    return (
+        (
+            Button("Go on", f"cmd:/continue {session}", style="primary"),
+            Button("Send again", f"cmd:/again {turn}"),
+        ),
+    )
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it."""
+    if seconds < 10:
+        return f"{max(seconds, 0):.1f} s"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _tool_line(tool: Tool, now: float) -> ToolLine:
+    end = tool.ended_at if tool.ended_at is not None else now
+    title = " ".join(redact(tool.title).split())
+    return ToolLine(
+        title=title if len(title) <= _TITLE else title[: _TITLE - 1] + "…",
+        kind=tool.kind,
+        state=tool.state,
+        # A running tool shows no seconds: they would make every look at it a change worth an edit.
+        seconds=round(end - tool.started_at, 1) if tool.state != "running" else None,
+        depth=min(tool.depth, 3),
+    )
+
+
+def _ending(turn: Turn) -> Notice | None:
+    assert turn.result is not None
+    error = redact(turn.result.error)
+    match turn.result.outcome:
+        case "success":
+            return None if turn.every_part else Notice("The agent ended without a word.", level="info")
+        case "interrupted":
+            return Notice(error or "Stopped.", level="warning")
+        case "refused":
+            return Notice(error or "The agent refused to go on.", level="warning")
+        case "limit":
+            return Notice(error or "The agent reached its limit for one turn.", level="warning")
+        case "error":
+            already = any(isinstance(part, Trouble) for part in turn.every_part[-2:])
+            return None if already and not error else Notice(error or "The agent failed.", level="error")
+
+
+def _footer(turn: Turn, settings: Rendering) -> str:
+    assert turn.result is not None
+    if settings.footer == "off":
+        return ""
+    result = turn.result
+    facts: list[str] = []
+    if settings.footer == "full" and turn.model:
+        facts.append(redact(turn.model))
+    if turn.ended_at is not None:
+        facts.append(duration(turn.ended_at - turn.started_at))
+    if turn.files:
+        added = sum(change.added for change in turn.files.values())
+        removed = sum(change.removed for change in turn.files.values())
+        count = len(turn.files)
+        facts.append(f"{count} file{'s' if count != 1 else ''} +{added} −{removed}")
+    if settings.footer == "full":
+        tokens = result.usage.input_tokens + result.usage.output_tokens
+        if tokens:
+            facts.append(f"{tokens:,} tokens")
+    if result.usage.cost_usd:
+        facts.append(f"${result.usage.cost_usd:.2f}")
+    return " · ".join(facts)

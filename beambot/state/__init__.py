@@ -1,0 +1,1 @@
+"""What is known: pure reducers (state, event) -> state."""
