@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from beambot.cli.parser import COMMANDS
-from beambot.config import data_home
+from beambot.cli.setting import store_path
 from beambot.errors import BeambotError
 from beambot.registry import Registry, nearest
 
@@ -22,7 +21,10 @@ def run_plugin(name: str, words: Sequence[str]) -> int:
     registry = Registry()
     command = registry.command(name)
     if command is not None:
-        return command(words, data_home(os.environ))
+        kind = "adapters" if name in registry.adapter_names() else "platforms"
+        home = store_path(None).parent / kind / name
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return command(words, home)
     known = [*COMMANDS, *registry.commands()]
     hint = nearest(name, known)
     fix = f"{hint} `beambot --help` lists all" if hint else f"there are: {', '.join(known)}"

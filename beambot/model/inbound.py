@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from beambot.model import encoding
 from beambot.model.ids import ThreadRef
 
 
@@ -110,13 +111,12 @@ class Inbound(Struct, frozen=True, omit_defaults=True):
         return self.thread.platform
 
 
-_encoder = msgspec.json.Encoder(order="deterministic")
 _decoder = msgspec.json.Decoder(Inbound)
 
 
 def encode(inbound: Inbound) -> bytes:
     """For the inbox."""
-    return _encoder.encode(inbound)
+    return encoding.encode(inbound)
 
 
 def decode(data: bytes | str) -> Inbound:

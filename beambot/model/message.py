@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from beambot.model import encoding
 from beambot.model.bodies import (
     AskCancelled,
     AskResolved,
@@ -136,14 +137,13 @@ class _Envelope(Struct):
     at: float = 0.0
 
 
-_encoder = msgspec.json.Encoder(order="deterministic")
 _decoder = msgspec.json.Decoder(UnifiedMessage)
 _tolerant = msgspec.json.Decoder(_Envelope)
 
 
 def encode(message: UnifiedMessage) -> bytes:
     """The same message gives the same bytes, always."""
-    return _encoder.encode(message)
+    return encoding.encode(message)
 
 
 def decode(data: bytes | str) -> UnifiedMessage:

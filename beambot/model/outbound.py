@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from beambot.model import encoding
 from beambot.model.bodies import PlanEntry, ToolKind
 
 ToolState = Literal["running", "done", "failed", "denied", "cancelled"]
@@ -136,13 +137,12 @@ class Outgoing(Struct, frozen=True, omit_defaults=True):
     plain: bool = False
 
 
-_encoder = msgspec.json.Encoder(order="deterministic")
 _decoder = msgspec.json.Decoder(Outgoing)
 
 
 def encode(outgoing: Outgoing) -> bytes:
     """For the outbox, and for the hash of what is shown."""
-    return _encoder.encode(outgoing)
+    return encoding.encode(outgoing)
 
 
 def decode(data: bytes | str) -> Outgoing:

@@ -74,6 +74,8 @@ def chosen(body: Ask, choice: int, by: str) -> Answer | None:
 def in_words(body: Ask, text: str, by: str) -> Answer | None:
     """The answer that a reply means: a word of consent or refusal, the name of a choice, or free text."""
     words = text.strip()
+    if not words:
+        return None
     for number, option in enumerate(choices(body)):
         if words.casefold() == option.name.casefold():
             return chosen(body, number, by)
@@ -81,14 +83,14 @@ def in_words(body: Ask, text: str, by: str) -> Answer | None:
         if len(body.questions) == 1 and (body.questions[0].free_text or not body.questions[0].options):
             return Answer(ask=body.ask, verdict="answer", fields={body.questions[0].id: (words,)}, by=by)
         return None
-    first, _, rest = words.partition(" ")
-    first = first.strip(",.!").casefold()
+    first, *more = words.split(maxsplit=1)
+    first, rest = first.strip(",.!").casefold(), " ".join(more)
     if first in ("yes", "y", "ok", "allow", "approve") and not rest:
         option_id = next((o.id for o in choices(body) if o.kind == "allow_once"), None)
         return None if option_id is None else Answer(ask=body.ask, verdict="allow", option=option_id, by=by)
     if first in ("no", "n", "deny", "reject"):
         option_id = next((o.id for o in choices(body) if o.kind == "reject_once"), "")
-        return Answer(ask=body.ask, verdict="deny", option=option_id, text=rest.strip(), by=by)
+        return Answer(ask=body.ask, verdict="deny", option=option_id, text=rest, by=by)
     return None
 
 
@@ -135,8 +137,7 @@ def _content(body: Ask, folder: str) -> list[AnyOutBlock]:
         case PermissionRequest():
             return _permission(body, folder)
         case Question(questions=questions, agent=agent):
-            who = f"{agent} asks" if agent else "The agent asks"
-            blocks: list[AnyOutBlock] = [Notice(who, level="ask")]
+            blocks: list[AnyOutBlock] = [Notice(f"{_name(agent)} asks", level="ask")]
             for item in questions:
                 blocks.append(Markdown(redact(item.text)))
                 hints = [Fact(o.label, redact(o.description)) for o in item.options if o.description]
@@ -148,7 +149,6 @@ def _content(body: Ask, folder: str) -> list[AnyOutBlock]:
 
 
 def _permission(body: PermissionRequest, folder: str) -> list[AnyOutBlock]:
-    who = body.agent or "The agent"
     verb = {
         "execute": "run a command",
         "edit": "change a file",
@@ -158,7 +158,7 @@ def _permission(body: PermissionRequest, folder: str) -> list[AnyOutBlock]:
         "mode": "change its mode",
         "read": "read something",
     }.get(body.kind, "use a tool")
-    blocks: list[AnyOutBlock] = [Notice(f"{who} wants to {verb}", level="ask")]
+    blocks: list[AnyOutBlock] = [Notice(f"{_name(body.agent)} wants to {verb}", level="ask")]
     facts = [Fact("What", redact(body.title), code=body.kind == "execute")]
     command = body.input.get("command")
     if command is not None:
@@ -166,7 +166,7 @@ def _permission(body: PermissionRequest, folder: str) -> list[AnyOutBlock]:
         if text != body.title:
             facts.append(Fact("Command", redact(text), code=True))
     elif body.input and not body.diffs:
-        facts.append(Fact("Input", redact(_short(json.dumps(body.input, ensure_ascii=False, indent=1))), code=True))
+        facts.append(Fact("Input", _short(redact(json.dumps(body.input, ensure_ascii=False, indent=1))), code=True))
     facts.append(Fact("Folder", folder, code=True))
     if body.blocked_path:
         facts.append(Fact("Outside the project", redact(body.blocked_path), code=True))
@@ -185,16 +185,26 @@ def change(diff: Diff) -> Change:
             difflib.unified_diff((diff.old or "").splitlines(), (diff.new or "").splitlines(), lineterm="", n=3)
         )[2:]
         unified = "\n".join(lines)
-    added = sum(line.startswith("+") for line in unified.splitlines())
-    removed = sum(line.startswith("-") for line in unified.splitlines())
-    return Change(redact(diff.path), redact(_short(unified)), added, removed)
+    lines = unified.splitlines()
+    # The two lines that name the files stand before the first hunk, and are no change.
+    first = next((number for number, line in enumerate(lines) if line.startswith("@@")), 0)
+    added = sum(line.startswith("+") for line in lines[first:])
+    removed = sum(line.startswith("-") for line in lines[first:])
+    return Change(redact(diff.path), _short(redact(unified)), added, removed)
 
 
 def _short(text: str) -> str:
     if len(text) <= _LONG:
         return text
-    kept = text[:_LONG].rsplit("\n", 1)[0]
-    return f"{kept}\n… {text.count(chr(10)) - kept.count(chr(10))} more lines"
+    line = text.rfind("\n", _LONG // 2, _LONG)
+    kept = text[: line if line > 0 else _LONG]
+    more = text.count("\n") - kept.count("\n")
+    return f"{kept}\n… {more} more lines" if more else f"{kept}\n… {len(text) - len(kept)} more characters"
+
+
+def _name(agent: str) -> str:
+    """A subagent's name stands in beambot's own voice: one short line, so that it can say nothing else."""
+    return redact(" ".join(agent.split()))[:40] or "The agent"
 
 
 def _buttons(ask: str, body: Ask) -> tuple[tuple[Button, ...], ...]:

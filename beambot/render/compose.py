@@ -24,7 +24,7 @@ def part_block(turn: Turn, part: Part, settings: Rendering, now: float) -> AnyOu
     """A part that is shown as a whole. Words that are not reasoning are laid out by `layout`."""
     match part:
         case Work(tools=tools):
-            shown = tools[-settings.tool_lines :]
+            shown = tools[max(len(tools) - settings.tool_lines, 0) :]
             lines = tuple(_tool_line(turn.tools[tool], now) for tool in shown)
             return Tools(lines, hidden=len(tools) - len(shown))
         case Trouble(text=text, fix=fix):
@@ -33,8 +33,10 @@ def part_block(turn: Turn, part: Part, settings: Rendering, now: float) -> AnyOu
         case Words(text=text):
             if settings.thinking == "hide":
                 return None
-            start = max(0, len(text) - _THOUGHTS)
-            return Markdown(("… " if start else "") + redact(text.since(start)), folded=True)
+            # Redacted with what stands before it: half a secret would not be recognised.
+            thoughts = redact(text.since(max(0, len(text) - 5 * _THOUGHTS)))
+            shown_from = max(0, len(thoughts) - _THOUGHTS)
+            return Markdown(("… " if shown_from else "") + thoughts[shown_from:], folded=True)
 
 
 def tail_blocks(turn: Turn, settings: Rendering, now: float) -> tuple[AnyOutBlock, ...]:
@@ -108,8 +110,10 @@ def _ending(turn: Turn) -> Notice | None:
         case "limit":
             return Notice(error or "The agent reached its limit for one turn.", level="warning")
         case "error":
-            already = any(isinstance(part, Trouble) for part in turn.every_part[-2:])
-            return None if already and not error else Notice(error or "The agent failed.", level="error")
+            said = " ".join(part.text for part in turn.every_part[-2:] if isinstance(part, Trouble))
+            return (
+                None if said and turn.result.error in said else Notice(error or "The agent failed.", level="error")
+            )
 
 
 def _footer(turn: Turn, settings: Rendering) -> str:

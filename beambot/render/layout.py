@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec import Struct
 
 from beambot.log import redact
-from beambot.model.outbound import AnyOutBlock, Checklist, Markdown, Notice, Tools
+from beambot.model.encoding import well_formed
+from beambot.model.outbound import AnyOutBlock, Checklist, Markdown
 from beambot.model.settings import Rendering
+from beambot.render.clip import clipped, size
 from beambot.render.compose import part_block, tail_blocks
 from beambot.render.split import Unit, closing, cut, measure, open_fence
 from beambot.state.turn import Part, Turn, Words, Work
@@ -14,6 +18,9 @@ from beambot.state.turn import Part, Turn, Words, Work
 # Room kept on a page for what stands under the text, and for a fence that has to be closed.
 _RESERVE = 200
 _SMALL = 0.25
+# How far a look ahead goes for the end of a secret.
+_AHEAD = 4096
+_BLANK = re.compile(r"[ \n]+")
 
 
 class Cursor(Struct, frozen=True):
@@ -43,101 +50,132 @@ def lay_out(
 ) -> tuple[Pages, list[tuple[int, tuple[AnyOutBlock, ...]]]]:
     """The pages that may have changed since last time, as number and blocks; and how far it now is."""
     painted: list[tuple[int, tuple[AnyOutBlock, ...]]] = []
-    parts = turn.every_part
+    filler = _Filler(turn, paper, settings, now)
     unsettled: list[int] = []
     for number in pages.unsettled:
         begin, end = pages.starts[number], pages.starts[number + 1]
-        blocks, _ = _fill(turn, parts, begin, end, paper, settings, now)
-        painted.append((number, blocks))
-        if _has_running(turn, parts, begin, end):
+        painted.append((number, filler.repaint(begin, end)))
+        if filler.has_running(begin, end):
             unsettled.append(number)
     starts = list(pages.starts)
+    under = _under(turn, paper, settings, now)
+    foot = sum(size(block, paper.unit) for block in under)
+    full = max(paper.limit - _RESERVE, paper.limit // 2)
     while True:
-        begin = starts[-1]
-        blocks, rest = _fill(turn, parts, begin, None, paper, settings, now)
-        number = len(starts) - 1
+        begin, number = starts[-1], len(starts) - 1
+        blocks, rest = filler.fill(begin, full)
+        if rest is None and foot > paper.limit - full:
+            blocks, rest = filler.fill(begin, paper.limit - foot)
         if rest is None:
-            painted.append((number, blocks + tail_blocks(turn, settings, now)))
+            painted.append((number, blocks + under))
             return Pages(tuple(starts), tuple(unsettled)), painted
         painted.append((number, blocks))
-        if _has_running(turn, parts, begin, rest):
+        if filler.has_running(begin, rest):
             unsettled.append(number)
         starts.append(rest)
 
 
-def _fill(
-    turn: Turn,
-    parts: tuple[Part, ...],
-    begin: Cursor,
-    end: Cursor | None,
-    paper: Paper,
-    settings: Rendering,
-    now: float,
-) -> tuple[tuple[AnyOutBlock, ...], Cursor | None]:
-    """One page from `begin`; the second value is where the next page begins, None when all fitted."""
-    blocks: list[AnyOutBlock] = []
-    room = max(paper.limit - _RESERVE, paper.limit // 2)
-    index, offset, fence = begin.part, begin.offset, begin.fence
-    while index < len(parts):
-        if end is not None and index == end.part and end.offset == 0:
-            break
-        part = parts[index]
-        if not isinstance(part, Words) or part.thinking:
-            block = part_block(turn, part, settings, now)
-            size = _size(block, paper.unit) if block is not None else 0
-            if blocks and size > room and end is None:
-                return tuple(blocks), Cursor(index)
-            if block is not None:
-                blocks.append(block)
-            room -= size
+def _under(turn: Turn, paper: Paper, settings: Rendering, now: float) -> tuple[AnyOutBlock, ...]:
+    """What stands under the text, at most half a page of it."""
+    room = paper.limit // 2
+    blocks = list(tail_blocks(turn, settings, now))
+    for at in sorted(range(len(blocks)), key=lambda at: isinstance(blocks[at], Checklist)):
+        most = room if isinstance(blocks[at], Checklist) else paper.limit // 6
+        blocks[at] = clipped(blocks[at], most, paper.unit)
+        room -= size(blocks[at], paper.unit)
+    return tuple(blocks)
+
+
+class _Filler:
+    """Fills pages of one turn as it stands now."""
+
+    def __init__(self, turn: Turn, paper: Paper, settings: Rendering, now: float) -> None:
+        self.turn = turn
+        self.parts = turn.every_part
+        self.unit = paper.unit
+        self.limit = paper.limit
+        self.settings = settings
+        self.now = now
+
+    def fill(self, begin: Cursor, room: int) -> tuple[tuple[AnyOutBlock, ...], Cursor | None]:
+        """One page from `begin`; the second value is where the next page begins, None when all fitted."""
+        blocks: list[AnyOutBlock] = []
+        index, offset, fence = begin.part, begin.offset, begin.fence
+        while index < len(self.parts):
+            part = self.parts[index]
+            if not isinstance(part, Words) or part.thinking:
+                block = self._block(part)
+                taken = size(block, self.unit) if block is not None else 0
+                if blocks and taken > room:
+                    return tuple(blocks), Cursor(index)
+                if block is not None:
+                    blocks.append(block)
+                room -= taken
+            else:
+                text = part.text.between(offset, offset + max(room, 1) + _AHEAD)
+                shown = _shown(text, fence)
+                if offset + len(text) < len(part.text) or measure(shown, self.unit) + 2 > room:
+                    if blocks and room < self.limit * _SMALL:
+                        return tuple(blocks), Cursor(index, offset, fence)
+                    head = len(fence) + 1 if fence else 0
+                    length = _clear_of_secrets(text, cut(text, max(room - 2 - head, 1), self.unit))
+                    blocks.append(Markdown(_shown(text[:length], fence)))
+                    return tuple(blocks), Cursor(index, offset + length, open_fence(text[:length], fence))
+                if text:
+                    growing = part is self.turn.live and not part.complete
+                    blocks.append(Markdown(shown, open=growing))
+                    room -= measure(shown, self.unit) + 2
             index, offset, fence = index + 1, 0, ""
-            continue
-        text = part.text.since(offset)
-        if end is not None and index == end.part:
-            text = text[: end.offset - offset]
-        head = f"{fence}\n" if fence else ""
-        if end is not None or measure(head + text, paper.unit) <= room:
+        return tuple(blocks), None
+
+    def repaint(self, begin: Cursor, end: Cursor) -> tuple[AnyOutBlock, ...]:
+        """A sealed page again, with its tools as they stand now."""
+        blocks: list[AnyOutBlock] = []
+        for index, part in enumerate(self.parts[begin.part : end.part + 1], begin.part):
+            if not isinstance(part, Words) or part.thinking:
+                block = self._block(part) if index < end.part else None
+                if block is not None:
+                    blocks.append(block)
+                continue
+            first = begin.offset if index == begin.part else 0
+            last = end.offset if index == end.part else len(part.text)
+            text = part.text.between(first, last)
             if text:
-                shown = head + text
-                blocks.append(Markdown(redact(_closed(shown, fence, text)), open=not part.complete))
-                room -= measure(shown, paper.unit)
-            if end is not None and index == end.part:
-                break
-            index, offset, fence = index + 1, 0, ""
-            continue
-        if blocks and room < paper.limit * _SMALL:
-            return tuple(blocks), Cursor(index, offset, fence)
-        length = cut(text, max(room - measure(head, paper.unit), 1), paper.unit)
-        piece = text[:length]
-        blocks.append(Markdown(redact(_closed(head + piece, fence, piece))))
-        return tuple(blocks), Cursor(index, offset + length, open_fence(piece, fence))
-    return tuple(blocks), None
+                blocks.append(Markdown(_shown(text, begin.fence if index == begin.part else "")))
+        return tuple(blocks)
+
+    def has_running(self, begin: Cursor, end: Cursor) -> bool:
+        """Whether a page shows a tool that still runs."""
+        return any(
+            self.turn.tools[tool].state == "running"
+            for part in self.parts[begin.part : end.part]
+            if isinstance(part, Work)
+            for tool in part.tools[-max(self.settings.tool_lines, 1) :]
+        )
+
+    def _block(self, part: Part) -> AnyOutBlock | None:
+        block = part_block(self.turn, part, self.settings, self.now)
+        return None if block is None else clipped(block, self.limit // 2, self.unit)
 
 
-def _closed(shown: str, fence: str, text: str) -> str:
-    """An open fence is closed on its own page, so that nothing after it is swallowed."""
+def _shown(text: str, fence: str) -> str:
+    """A piece of text as it stands on its page: in the fence it began in, and that closed at its end."""
+    shown = f"{fence}\n{text}" if fence else text
     still = open_fence(text, fence)
-    if not still:
-        return shown
-    return f"{shown}{'' if shown.endswith(chr(10)) else chr(10)}{closing(still)}"
+    if still:
+        # What stands after it must not be swallowed.
+        shown = f"{shown}{'' if shown.endswith(chr(10)) else chr(10)}{closing(still)}"
+    return well_formed(redact(shown))
 
 
-def _size(block: AnyOutBlock, unit: Unit) -> int:
-    match block:
-        case Markdown(text=text) | Notice(text=text):
-            return measure(text, unit) + 2
-        case Tools(lines=lines):
-            return sum(measure(line.title, unit) + 16 for line in lines) + 16
-        case Checklist(entries=entries):
-            return sum(measure(entry.text, unit) + 4 for entry in entries)
-        case _:
-            return 100
-
-
-def _has_running(turn: Turn, parts: tuple[Part, ...], begin: Cursor, end: Cursor) -> bool:
-    return any(
-        turn.tools[tool].state == "running"
-        for part in parts[begin.part : end.part]
-        if isinstance(part, Work)
-        for tool in part.tools[-10:]
-    )
+def _clear_of_secrets(text: str, length: int) -> int:
+    """A place to cut that leaves no secret in two halves, of which neither would be recognised."""
+    whole = redact(text)
+    if whole == text:
+        return length
+    before = [match.end() for match in _BLANK.finditer(text, 0, length)][:-200:-1]
+    after = [match.end() for match in _BLANK.finditer(text, length)][:200]
+    for place in (length, *before, *after, len(text)):
+        if redact(text[:place]) + redact(text[place:]) == whole:
+            return place
+    return length

@@ -32,6 +32,14 @@ class Growing(Struct, frozen=True):
             return self.tail[start - len(self.chunks) * CHUNK :]
         return "".join((self.chunks[index][offset:], *self.chunks[index + 1 :], self.tail))
 
+    def between(self, start: int, end: int) -> str:
+        """The characters from `start` up to `end`, for the cost of what is read."""
+        full = len(self.chunks)
+        first, last = start // CHUNK, max(end - 1, 0) // CHUNK + 1
+        read = "".join(self.chunks[first:last]) + (self.tail if last > full else "")
+        begin = start - min(first, full) * CHUNK
+        return read[begin : begin + end - start]
+
     def whole(self) -> str:
         """All of it."""
         return self.since(0)

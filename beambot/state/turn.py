@@ -37,11 +37,12 @@ ToolState = Literal["running", "done", "failed", "denied", "cancelled"]
 
 
 class Words(Struct, frozen=True):
-    """A run of text or of reasoning."""
+    """A run of text or of reasoning, of the agent itself or of the subagent that a tool called `parent` runs."""
 
     text: Growing
     thinking: bool = False
     complete: bool = False
+    parent: str = ""
 
 
 class Work(Struct, frozen=True):
@@ -108,18 +109,18 @@ def reduce(turn: Turn, message: UnifiedMessage) -> Turn:
     """The turn after this message. What does not belong to a turn changes nothing."""
     body = message.body
     if isinstance(body, TextDelta):
-        return _grow(turn, body.text, thinking=False)
+        return _grow(turn, body.text, False, message.parent)
     if isinstance(body, ThinkingDelta):
-        return _grow(turn, body.text, thinking=True)
+        return _grow(turn, body.text, True, message.parent)
     match body:
         case ToolStarted():
             return _start(turn, body, message)
         case ToolProgress(tool=tool) if tool in turn.tools:
             return _progress(turn, body)
-        case ToolEnded(tool=tool, outcome=outcome) if tool in turn.tools:
+        case ToolEnded(tool=tool, outcome=outcome) if tool in turn.tools and turn.tools[tool].state == "running":
             return _end(turn, tool, outcome, message.at)
         case Assistant():
-            return _complete(turn, body)
+            return _complete(turn, body, message.parent)
         case Diff():
             return _changed(turn, body)
         case Plan(entries=entries):
@@ -133,18 +134,18 @@ def reduce(turn: Turn, message: UnifiedMessage) -> Turn:
         case Failure(text=text, fix=fix):
             return replace(_seal(turn), live=Trouble(text, fix))
         case Result():
-            return replace(_seal(turn), result=body, ended_at=message.at, status="", asks=())
+            return replace(_finish(turn, body), result=body, ended_at=message.at, status="", asks=())
         case _:
             return turn
 
 
-def _grow(turn: Turn, text: str, *, thinking: bool) -> Turn:
+def _grow(turn: Turn, text: str, thinking: bool, parent: str) -> Turn:
     live = turn.live
-    if type(live) is Words and live.thinking is thinking and not live.complete:
-        words = Words(live.text.append(text), thinking)
+    if type(live) is Words and live.thinking is thinking and not live.complete and live.parent == parent:
+        words = Words(live.text.append(text), thinking, False, parent)
         parts = turn.parts
     else:
-        words = Words(Growing().append(text), thinking)
+        words = Words(Growing().append(text), thinking, False, parent)
         parts = turn.parts if live is None else (*turn.parts, live)
     return Turn(
         turn.id,
@@ -168,8 +169,16 @@ def _seal(turn: Turn) -> Turn:
     return replace(turn, parts=(*turn.parts, turn.live), live=None)
 
 
-def _complete(turn: Turn, body: Assistant) -> Turn:
-    """A complete message ends the run it completes; words that were never streamed are added.
+def _finish(turn: Turn, body: Result) -> Turn:
+    """An agent that says its answer only at the end has said it all the same."""
+    said = any(isinstance(part, Words) and not part.thinking for part in turn.every_part)
+    if body.text and not said:
+        turn = _complete_words(turn, body.text, thinking=False, parent="")
+    return _seal(turn)
+
+
+def _complete(turn: Turn, body: Assistant, parent: str) -> Turn:
+    """A complete message ends the runs it completes; words that were never streamed are added.
 
     What was streamed stays as it was streamed, unless the complete text differs: then that is the truth.
     """
@@ -180,20 +189,38 @@ def _complete(turn: Turn, body: Assistant) -> Turn:
             text, thinking = f"```{block.language}\n{block.code}\n```\n", False
         else:
             continue
-        turn = _complete_words(turn, text, thinking)
+        if text:
+            turn = _complete_words(turn, text, thinking, parent)
     return replace(turn, model=body.model) if body.model and body.model != turn.model else turn
 
 
-def _complete_words(turn: Turn, text: str, thinking: bool) -> Turn:
-    live = turn.live
-    if isinstance(live, Words) and live.thinking is thinking and not live.complete:
-        grown = live.text
-        if len(grown) != len(text) or grown.whole() != text:
-            grown = Growing().append(text)
-        return replace(turn, live=Words(grown, thinking, complete=True))
-    if not text:
-        return turn
-    return replace(_seal(turn), live=Words(Growing().append(text), thinking, complete=True))
+def _complete_words(turn: Turn, text: str, thinking: bool, parent: str) -> Turn:
+    parts = turn.every_part
+    place = _streamed(parts, text, thinking, parent)
+    if place is None:
+        return replace(_seal(turn), live=Words(Growing().append(text), thinking, True, parent))
+    words = parts[place]
+    assert isinstance(words, Words)
+    # A blank at an end is no difference: what stands on sealed pages is counted in these characters.
+    grown = words.text if words.text.whole().strip() == text.strip() else Growing().append(text)
+    done = Words(grown, thinking, True, parent)
+    if turn.live is not None and place == len(turn.parts):
+        return replace(turn, live=done)
+    return replace(turn, parts=(*turn.parts[:place], done, *turn.parts[place + 1 :]))
+
+
+def _streamed(parts: tuple[Part, ...], text: str, thinking: bool, parent: str) -> int | None:
+    """Where the words that this text completes were streamed: what says the same, else what still grows."""
+    found: int | None = None
+    for place in range(len(parts) - 1, -1, -1):
+        part = parts[place]
+        if not isinstance(part, Words) or part.thinking is not thinking or part.parent != parent:
+            continue
+        if part.complete:
+            break
+        if part.text.whole().strip() == text.strip() or place == len(parts) - 1:
+            found = place
+    return found
 
 
 def _start(turn: Turn, body: ToolStarted, message: UnifiedMessage) -> Turn:

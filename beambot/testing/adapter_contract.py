@@ -1,8 +1,8 @@
 """The contract of every adapter's stream, as a check and as a suite that anyone can run in three lines:
 
 class TestMine(AdapterContract):
-    def make_adapter(self, home): return MyAdapter(...)
     text_prompt = "say hello"
+    def make_adapter(self, context): return MyAdapter(context)
 """
 
 from __future__ import annotations

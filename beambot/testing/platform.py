@@ -114,9 +114,7 @@ class FakePlatform:
     async def edit(self, ref: MessageRef, message: Outgoing) -> None:
         if ref not in self._messages:
             raise MessageGone(f"there is no message {ref.message}")
-        await self._call(
-            Call("edit", self.clock.now(), ref.thread, ref.message, message, plain_text(message))
-        )
+        await self._call(Call("edit", self.clock.now(), ref.thread, ref.message, message, plain_text(message)))
         self._messages[ref] = message
 
     async def delete(self, ref: MessageRef) -> None:

@@ -104,6 +104,7 @@ class ScriptedSession:
         self._dead: str | None = None
         self._in_turn = False
         self._cut = False
+        self._told = False
 
     async def send(self, prompt: Prompt) -> None:
         if self.adapter.refuse_send:
@@ -171,8 +172,8 @@ class ScriptedSession:
             async for message in self._play(script, prompt):
                 yield message
         expected = self.closed
-        if not expected:
-            yield UnifiedMessage(Failure(f"the agent ended: {self._dead}", recoverable=False))
+        if not expected and not self._told:
+            yield UnifiedMessage(self._failure())
         yield UnifiedMessage(SessionClosed(why=self._dead or "", expected=expected))
 
     async def _play(self, script: Script, prompt: Prompt) -> AsyncIterator[UnifiedMessage]:
@@ -197,8 +198,14 @@ class ScriptedSession:
         self._in_turn = False
         if not finished:
             outcome: Outcome = "error" if self._dead is not None else "interrupted"
+            if self._dead is not None and not self.closed:
+                self._told = True
+                yield UnifiedMessage(self._failure(), turn=turn)
             for body in [*self._before(Result()), Result(outcome=outcome)]:
                 yield UnifiedMessage(body, turn=turn)
+
+    def _failure(self) -> Failure:
+        return Failure(f"the agent ended: {self._dead}", recoverable=False)
 
     async def _pass(self, step: Step) -> bool:
         """True when the step was passed, False when the turn was cut short in it."""
@@ -287,9 +294,7 @@ class ScriptedAdapter:
     async def probe(self) -> Probe:
         return Probe(installed=True, version="1")
 
-    async def open(
-        self, options: OpenOptions, resume: str | None = None, fork: bool = False
-    ) -> ScriptedSession:
+    async def open(self, options: OpenOptions, resume: str | None = None, fork: bool = False) -> ScriptedSession:
         if self.open_gate is not None:
             await self.open_gate.wait()
         if self.open_error is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import anyio
+from msgspec.structs import replace
 
 from beambot.model.bodies import Result, TextDelta
 from beambot.model.settings import Limits
@@ -23,6 +24,7 @@ async def test_three_prompts_in_a_row_run_in_order(tmp_path: Path) -> None:
         second = await world.chat.says("two")
         third = await world.chat.says("three")
         await world.until(lambda: world.chat.receipts.get(third, [])[-1:] == ["queued"])
+        await world.until(lambda: world.agent.sessions and world.agent.last.prompts)
         assert [prompt.text for prompt in world.agent.last.prompts] == ["one"]
 
         gate.set()
@@ -38,6 +40,7 @@ async def test_three_prompts_in_a_row_run_in_order(tmp_path: Path) -> None:
 async def test_a_queued_prompt_can_be_seen_changed_and_taken_back(tmp_path: Path) -> None:
     gate = anyio.Event()
     async with World(tmp_path, answers("one done", "two done", gate=gate)) as world:
+        world.agent.capabilities = replace(world.agent.capabilities, steer=False)
         await world.chat.says("one")
         await world.until(lambda: world.agent.sessions and world.agent.last.prompts)
         second = await world.chat.says("two")

@@ -30,7 +30,10 @@ async def test_killed_while_streaming_shows_what_was_said_and_offers_to_go_on(tm
     async with World(tmp_path, STREAMING) as first:
         await first.chat.says("build it")
         await first.sees("Half an answer")
-        await first.clock.advance(2)  # type: ignore[attr-defined]
+        session = first.agent.last.options.session
+        with anyio.fail_after(5):
+            while not any(isinstance(m.body, ToolStarted) for m in await first.store.journal.read(session)):
+                await first.clock.advance(0.5)  # type: ignore[attr-defined]
         await first.crash()
     async with again(first, DONE) as second:
         await second.sees("was restarted while the agent was working")
@@ -203,6 +206,6 @@ async def test_what_was_said_while_beambot_was_away_is_fetched_and_run_once(tmp_
         await recorded.says("while you were away", update="late-1")
         tasks.cancel_scope.cancel()
     async with again(first, DONE) as second:
-        await second.until(lambda: bool(second.agent.sessions))
+        await second.until(lambda: second.agent.sessions and second.agent.last.prompts)
         await second.quiet()
         assert [prompt.text for prompt in second.agent.last.prompts] == ["while you were away"]

@@ -165,6 +165,6 @@ class Sessions:
                 await live.rest()
                 return
         raise AgentError(
-            f"{len(agents)} agents are working already, which is the limit",
+            f"as many agents as are allowed at once ({len(agents)}) are working already",
             fix="Wait for one to end, /stop one, or raise `limits.sessions`.",
         )

@@ -54,6 +54,7 @@ class LiveSession:
         self._closing = False
         self._stopping = False
         self._shown_state: SessionState | None = None
+        self._steering = anyio.Lock()
 
     @property
     def busy(self) -> bool:
@@ -109,9 +110,14 @@ class LiveSession:
         return None
 
     async def _steer(self, row: TurnRow, backend: Steerable) -> None:
+        async with self._steering:
+            await self._steer_first(row, backend)
+
+    async def _steer_first(self, row: TurnRow, backend: Steerable) -> None:
+        """Only the first in the queue may be said into the turn: the order of what people said is kept."""
         turns = self._house.store.turns
         waiting = await turns.queued(self.id)
-        if waiting and waiting[0].id != row.id:
+        if not waiting or waiting[0].id != row.id:
             return
         if not await turns.update(row.id, expect="queued", state="handed"):
             return
@@ -248,6 +254,10 @@ class LiveSession:
         await self.rest()
 
     async def _ensure(self) -> BackendSession:
+        if self.pump.dying:
+            # It has said that it is going: the next prompt is for its successor.
+            with anyio.move_on_after(5):
+                await self._reading.wait()
         if self.backend is not None:
             return self.backend
         self._check_crashes()
@@ -257,6 +267,7 @@ class LiveSession:
         backend = await self._open()
         self.backend = backend
         self.pump.closed = None
+        self.pump.dying = False
         self._reading = anyio.Event()
         self._tasks.start_soon(self._read, backend, self._reading)
         return backend
@@ -304,13 +315,16 @@ class LiveSession:
         return await self._house.host.open(row.adapter, options)
 
     async def _read(self, backend: BackendSession, done: anyio.Event) -> None:
+        crashed = False
         try:
             await self.pump.run(backend)
         finally:
+            if self.backend is backend:
+                self.backend = None
+                crashed = True
             done.set()
-        if self.backend is not backend:
+        if not crashed:
             return
-        self.backend = None
         closed = self.pump.closed
         with anyio.move_on_after(5):
             await backend.close()

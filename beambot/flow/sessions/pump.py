@@ -72,6 +72,7 @@ class Pump:
         self.init: SessionInit | None = None
         self.unknown = 0
         self.closed: SessionClosed | None = None
+        self.dying = False
         self.ended = anyio.Event()
         self.ended.set()
         self._house = house
@@ -99,10 +100,10 @@ class Pump:
 
     async def handed(self) -> None:
         """The prompt is on its way: note who said what, and show that it is worked on."""
-        if self.row is None:
-            return
         async with self._lock:
             await self._number()
+            if self.row is None:
+                return
             origin = self.row.thread.key if self.row.thread is not None else ""
             self._take(UnifiedMessage(UserMessage(self.row.text, who=self.row.member, origin=origin)))
         self._receipt("working")
@@ -214,6 +215,9 @@ class Pump:
                 self._know(mode=mode, modes=body.modes)
             case CommandsChanged(commands=commands):
                 self._know(commands=commands)
+            case Failure(recoverable=False) if self.turn is not None:
+                self.dying = True
+                self._show()
             case Failure(text=text, fix=fix) if self.turn is None:
                 words = f"The agent reports: {text}" + (f"\nWhat helps: {fix}" if fix else "")
                 await self._house.say(await self._house.threads_of(self.session), Notice(words, level="error"))

@@ -1,0 +1,1 @@
+"""How processes talk: offered to adapters. Bytes in batches, never an exception for what an agent prints."""
