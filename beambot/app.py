@@ -152,6 +152,9 @@ async def _catch_up(platform: ChatPlatform, rooms: Rooms) -> None:
 
 async def run(config: Config, registry: Registry, *, announce: Callable[[str], None]) -> None:
     """`beambot up`: until a signal. Raises a `BeambotError` that says what to do."""
+    for name in config.secret_variables:
+        # Read already; whatever is started from here on, an agent first of all, does not inherit them.
+        os.environ.pop(name, None)
     clock, ids = SystemClock(), RandomIds()
     lock = StoreLock(config.store.path, now=clock.now())
     lock.take()

@@ -70,6 +70,7 @@ def read(
         asks=read_asks(root.section("asks")),
         limits=read_limits(root.section("limits")),
         source=path,
+        secret_variables=tuple(source.secret_variables),
     )
     root.finish()
     source.check()

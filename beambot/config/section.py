@@ -242,6 +242,8 @@ class Section:
             self.source.note(node, join(self.path, key), why.found, why.allowed, why.fix)
             return ""
         remember_secrets([value])
+        if from_env:
+            self.source.secret_variables.append(text)
         return value
 
     def _wrong(self, key: str, node: yaml.Node, allowed: str, fix: str) -> None:

@@ -31,6 +31,7 @@ class Source:
         self.folder = folder
         self.environ = environ
         self.problems: list[str] = []
+        self.secret_variables: list[str] = []
         self._text = text
         self._loader: Any = None
 

@@ -33,7 +33,10 @@ class PlatformEntry(Struct, frozen=True, kw_only=True):
 
 
 class Config(Struct, frozen=True, kw_only=True):
-    """Everything the composition root needs. `source` is the file it came from, if one did."""
+    """Everything the composition root needs. `source` is the file it came from, if one did.
+
+    `secret_variables` are the environment variables that held tokens: no agent inherits them.
+    """
 
     store: StoreConfig
     projects: tuple[Project, ...]
@@ -44,6 +47,7 @@ class Config(Struct, frozen=True, kw_only=True):
     asks: AskSettings = AskSettings()
     limits: Limits = Limits()
     source: Path | None = None
+    secret_variables: tuple[str, ...] = ()
 
     @property
     def home(self) -> Path:

@@ -72,6 +72,9 @@ class JournalWriter:
         try:
             await self._store.journal.append(batch)
         except StoreError as error:
+            if type(error) is StoreError and len(taken) > 1:
+                await self._one_by_one(taken)
+                return
             for session, messages in taken.items():
                 self._pending[session] = messages + self._pending.get(session, [])
             if not self._failing:
@@ -79,6 +82,15 @@ class JournalWriter:
             self._failing = True
         else:
             self._failing = False
+
+    async def _one_by_one(self, taken: dict[str, list[UnifiedMessage | _Run]]) -> None:
+        """One session's messages are to blame; the others do not suffer for it."""
+        for session, messages in taken.items():
+            batch = [m.message() if isinstance(m, _Run) else m for m in messages]
+            try:
+                await self._store.journal.append(batch)
+            except StoreError as error:
+                log.error("a session's messages cannot be journalled", session=session, why=str(error))
 
     async def run(self) -> None:
         """For as long as beambot runs."""

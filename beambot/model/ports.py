@@ -135,9 +135,7 @@ class BackendAdapter(Protocol):
         """Installed? Which version? Logged in?"""
         ...
 
-    async def open(
-        self, options: OpenOptions, resume: str | None = None, fork: bool = False
-    ) -> BackendSession:
+    async def open(self, options: OpenOptions, resume: str | None = None, fork: bool = False) -> BackendSession:
         """Start or resume. `resume` is the agent's own session id. Raises `AgentError` with the fix."""
         ...
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from beambot.log import redact
 from beambot.model.encoding import well_formed
@@ -18,6 +19,7 @@ from beambot.state.turn import Part, Turn, Words, Work
 # Room kept on a page for what stands under the text, and for a fence that has to be closed.
 _RESERVE = 200
 _SMALL = 0.25
+_FENCE = 44
 # How far a look ahead goes for the end of a secret.
 _AHEAD = 4096
 _BLANK = re.compile(r"[ \n]+")
@@ -155,17 +157,23 @@ class _Filler:
 
     def _block(self, part: Part) -> AnyOutBlock | None:
         block = part_block(self.turn, part, self.settings, self.now)
-        return None if block is None else clipped(block, self.limit // 2, self.unit)
+        if block is None:
+            return None
+        block = clipped(block, self.limit // 2 - _FENCE, self.unit)
+        return (
+            replace(block, text=_closed(block.text, open_fence(block.text))) if type(block) is Markdown else block
+        )
 
 
 def _shown(text: str, fence: str) -> str:
     """A piece of text as it stands on its page: in the fence it began in, and that closed at its end."""
     shown = f"{fence}\n{text}" if fence else text
-    still = open_fence(text, fence)
-    if still:
-        # What stands after it must not be swallowed.
-        shown = f"{shown}{'' if shown.endswith(chr(10)) else chr(10)}{closing(still)}"
-    return well_formed(redact(shown))
+    return well_formed(redact(_closed(shown, open_fence(text, fence))))
+
+
+def _closed(text: str, fence: str) -> str:
+    """What stands after an open fence must not be swallowed by it."""
+    return text if not fence else f"{text}{'' if text.endswith(chr(10)) else chr(10)}{closing(fence)}"
 
 
 def _clear_of_secrets(text: str, length: int) -> int:

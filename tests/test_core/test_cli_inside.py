@@ -135,7 +135,7 @@ def test_a_plugin_gets_its_words_and_its_home(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr(plugin, "Registry", lambda: Registry(adapters=[spec], discover=lambda _group: []))
     monkeypatch.setenv("BEAMBOT_HOME", str(tmp_path))
     assert cli.main(["toy", "--list", "x"]) == 7
-    assert got == [(["--list", "x"], tmp_path)]
+    assert got == [(["--list", "x"], tmp_path / "adapters" / "toy")]
 
 
 @pytest.mark.parametrize(

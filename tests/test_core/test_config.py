@@ -174,6 +174,7 @@ def test_a_token_comes_from_a_variable_and_is_never_shown_again(tmp_path: Path) 
     config = loaded(tmp_path, text, {"CHAT_TOKEN": "sesame-4711-variable"})
     assert config.platforms["chat"].settings["token"] == "sesame-4711-variable"
     assert "sesame" not in redact("the token is sesame-4711-variable")
+    assert config.secret_variables == ("CHAT_TOKEN",)
 
 
 def test_a_token_comes_from_a_private_file(tmp_path: Path) -> None:

@@ -37,12 +37,7 @@ async def stop(desk: Desk, args: str) -> None:
     row = await _named(desk, args) if args else await desk.session()
     if row is None:
         return
-    dropped: list[TurnRow] = []
-    for turn in await desk.house.store.turns.queued(row.id):
-        first_in_play = not dropped and desk.sessions.running(row.id) and turn.started_at is not None
-        if not first_in_play and await _drop(desk, turn):
-            dropped.append(turn)
-    stopped = await desk.sessions.stop(row.id)
+    stopped, dropped = await desk.sessions.stop(row.id)
     if not stopped and not dropped:
         await desk.say("Nothing is running here.")
     elif dropped:

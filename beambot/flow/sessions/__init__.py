@@ -52,10 +52,10 @@ class Sessions:
 
     # ── control ──────────────────────────────────────────────────────────────────────────────────
 
-    async def stop(self, session: str) -> bool:
-        """Stop what runs, at once. False: nothing ran."""
+    async def stop(self, session: str) -> tuple[bool, list[TurnRow]]:
+        """Stop what runs, at once, and drop what waits: whether anything ran, and what was dropped."""
         live = self._live.get(session)
-        return live.stop() if live is not None else False
+        return await live.stop() if live is not None else (False, [])
 
     async def resume(self, session: str) -> None:
         """Start the agent again now, whatever happened to it before. Raises `AgentError`."""

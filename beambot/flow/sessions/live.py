@@ -22,6 +22,7 @@ from beambot.store.records import SessionRow, SessionState, TurnRow
 
 log = get_logger("sessions")
 
+_STEER_SECONDS = 2.0
 _files = msgspec.json.Decoder(tuple[tuple[str, str, str], ...])
 
 
@@ -51,6 +52,8 @@ class LiveSession:
         self._reading.set()
         self._crashes: list[float] = []
         self._playing = False
+        self._in_play = ""
+        self._held = False
         self._closing = False
         self._stopping = False
         self._shown_state: SessionState | None = None
@@ -78,14 +81,14 @@ class LiveSession:
         """The session's task."""
         try:
             while (row := await self._next()) is not None:
-                self._playing = True
+                self._playing, self._in_play = True, row.id
                 try:
                     await self._play(row)
                 except BeambotError as error:
                     log.error("a turn could not be played", session=self.id, why=str(error))
                     await self.pump.fail(error.message, error.fix)
                 finally:
-                    self._playing = False
+                    self._playing, self._in_play = False, ""
                 self.used_at = self._house.clock.monotonic()
         finally:
             self.over = True
@@ -97,6 +100,9 @@ class LiveSession:
     async def _next(self) -> TurnRow | None:
         while not self._closing:
             self._wake = anyio.Event()
+            if self._held:
+                await self._wake.wait()
+                continue
             if self.pump.turn is not None:
                 await self.pump.ended.wait()
                 continue
@@ -189,8 +195,31 @@ class LiveSession:
 
     # ── stopping ─────────────────────────────────────────────────────────────────────────────────
 
-    def stop(self) -> bool:
-        """Stop what runs; the effect is shown at once, whatever the agent makes of it."""
+    async def stop(self) -> tuple[bool, list[TurnRow]]:
+        """Stop what runs and drop what waits; the effect is shown at once, whatever the agent makes of it."""
+        self._held = True
+        try:
+            stopped = self._stop()
+            with anyio.move_on_after(_STEER_SECONDS):
+                async with self._steering:
+                    return stopped, await self._drop_queue()
+            return stopped, []
+        finally:
+            self._held = False
+            self.wake()
+
+    async def _drop_queue(self) -> list[TurnRow]:
+        now = self._house.clock.now()
+        dropped: list[TurnRow] = []
+        for row in await self._house.store.turns.queued(self.id):
+            if row.id != self._in_play and await self._house.store.turns.update(
+                row.id, expect="queued", state="cancelled", ended_at=now
+            ):
+                self._receipt(row, "cancelled")
+                dropped.append(row)
+        return dropped
+
+    def _stop(self) -> bool:
         if self._opening is not None:
             self._stopping = True
             self._opening.cancel()
