@@ -15,7 +15,7 @@ from beambot.clock import RandomIds, SystemClock
 from beambot.config import Config
 from beambot.control.lock import StoreLock
 from beambot.control.state import RunState, remove_state, write_state
-from beambot.errors import BeambotError, PlatformError, PluginError
+from beambot.errors import BeambotError, PluginError
 from beambot.flow.asks import Asks
 from beambot.flow.commands.agents import TABLE
 from beambot.flow.delivery import Delivery
@@ -26,6 +26,7 @@ from beambot.flow.recovery import recover
 from beambot.flow.sessions import Sessions
 from beambot.flow.sessions.host import EmbeddedHost
 from beambot.flow.threads import Threads
+from beambot.flow.waiting import alone
 from beambot.log import get_logger
 from beambot.model.plugins import CommandInfo, PluginContext
 from beambot.model.ports import BackendAdapter, ChatPlatform, Clock, IdSource
@@ -35,8 +36,9 @@ from beambot.store import MemberRow, Store
 
 log = get_logger("app")
 
-_STOP_SECONDS = 9.0
-_DRAIN_SECONDS = 3.0
+_STOP_SECONDS = 8.0
+_DRAIN_SECONDS = 2.0
+_OVERLAP_SECONDS = 60.0
 _RECONNECT = (1.0, 2.0, 5.0, 15.0, 60.0)
 
 
@@ -65,14 +67,15 @@ def build(
     limits: Limits | None = None,
 ) -> Rooms:
     """Every part of the flow with what it needs; nothing runs yet."""
+    journal = JournalWriter(store, clock)
     house = House(
         store=store,
         clock=clock,
         ids=ids,
         host=EmbeddedHost(adapters),
         platforms=platforms,
-        delivery=Delivery(store, platforms, clock),
-        journal=JournalWriter(store, clock),
+        delivery=Delivery(store, platforms, clock, journal.flush),
+        journal=journal,
         projects={project.name: project for project in projects},
         rendering=rendering or Rendering(),
         asks=asks or AskSettings(),
@@ -125,7 +128,7 @@ async def _keep(platform: ChatPlatform, rooms: Rooms, ready: Callable[[ChatPlatf
         while True:
             try:
                 await platform.run(rooms.intake, came_up)
-                return
+                log.error("a platform stopped by itself", platform=platform.name)
             except BeambotError:
                 if not was_ready:
                     raise
@@ -142,11 +145,12 @@ async def _catch_up(platform: ChatPlatform, rooms: Rooms) -> None:
     for row in await rooms.house.store.threads.all():
         if row.ref.platform != platform.name or not row.session or row.parked:
             continue
-        session = await rooms.house.store.sessions.get(row.session)
         try:
-            for inbound in await platform.history(row.ref, session.used_at if session is not None else 0.0):
+            # A little earlier than the last that came: what was seen before is recognised.
+            since = await rooms.house.store.inbox.last_at(row.ref) - _OVERLAP_SECONDS
+            for inbound in await platform.history(row.ref, since):
                 await rooms.intake.put(inbound)
-        except PlatformError as error:
+        except Exception as error:
             log.warning("history could not be read", thread=row.ref.key, why=str(error))
 
 
@@ -214,7 +218,7 @@ async def _until_signal(config: Config, rooms: Rooms, announce: Callable[[str], 
     async with anyio.create_task_group() as tasks:
 
         def ready(platform: ChatPlatform) -> None:
-            tasks.start_soon(_invite, platform, announce)
+            tasks.start_soon(alone, _invite, platform, announce)
 
         async def watch() -> None:
             with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
@@ -230,9 +234,10 @@ async def _until_signal(config: Config, rooms: Rooms, announce: Callable[[str], 
             await serve(rooms, stop, ready=ready)
         finally:
             tasks.cancel_scope.cancel()
-            with anyio.CancelScope(shield=True), anyio.move_on_after(2):
-                for platform in rooms.house.platforms.values():
-                    await platform.close()
+            with anyio.move_on_after(1, shield=True):
+                async with anyio.create_task_group() as closing:
+                    for platform in rooms.house.platforms.values():
+                        closing.start_soon(alone, platform.close)
 
 
 async def _invite(platform: ChatPlatform, announce: Callable[[str], None]) -> None:

@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 HIDDEN = "[redacted]"
 
 # Shapes of tokens of well-known services, so that one which was never registered is caught as well.
+# Each begins with its first character, which is quicker to look for than a word boundary in front of it.
 _SHAPES = re.compile(
-    r"\b\d{8,10}:[A-Za-z0-9_-]{35}\b"
-    r"|\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{10,}"
-    r"|\b[MNO][A-Za-z\d_-]{23,25}\.[A-Za-z\d_-]{6}\.[A-Za-z\d_-]{27,}"
-    r"|\bsk-[A-Za-z0-9_-]{20,}|\bgh[oprsu]_[A-Za-z0-9]{30,}|\bgithub_pat_[A-Za-z0-9_]{30,}"
-    r"|\bAKIA[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{35}\b"
+    r"[0-9](?<!\w.)[0-9]{7,9}:[A-Za-z0-9_-]{35}\b"
+    r"|x(?<!\w.)(?:ox[abeoprs]-[A-Za-z0-9-]{10,}|app-[A-Za-z0-9-]{10,})"
+    r"|[MNO](?<!\w.)[A-Za-z\d_-]{23,25}\.[A-Za-z\d_-]{6}\.[A-Za-z\d_-]{27,}"
+    r"|s(?<!\w.)k-[A-Za-z0-9_-]{20,}"
+    r"|g(?<!\w.)(?:h[oprsu]_[A-Za-z0-9]{30,}|ithub_pat_[A-Za-z0-9_]{30,})"
+    r"|A(?<!\w.)(?:KIA[0-9A-Z]{16}\b|Iza[0-9A-Za-z_-]{35}\b)"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
-    r"|(?i:\bbearer)\s+[A-Za-z0-9._~+/-]{16,}=*"
+    r"|(?i:b(?<!\w.)earer)\s+[A-Za-z0-9._~+/-]{16,}=*"
 )
 _known: list[str] = []
 

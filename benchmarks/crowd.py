@@ -25,6 +25,7 @@ from benchmarks.figures import Figure
 SESSIONS = 1000
 PER_SECOND = 20
 SECONDS = 8
+STRETCH = "time taken ÷ time scripted: over 1, agents had to wait to be read"
 LATE_AFTER = 2 * FULL.min_interval + 0.5
 DELTAS = [f"{n:05d} lorem ipsum dolor sit{'' if n % 8 else chr(10)}".ljust(30) for n in range(PER_SECOND * SECONDS)]
 

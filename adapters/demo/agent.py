@@ -10,7 +10,7 @@ import anyio.abc
 from msgspec import Raw
 
 from adapters.demo.history import History
-from adapters.demo.script import GREETING, Step, is_fast, parse
+from adapters.demo.script import GREETING, Step, goes_on, is_fast, parse
 from adapters.demo.steps import STEPS, Turn
 from beambot.wire.jsonl import TooLong
 from beambot.wire.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, Garbage, Peer, Request, RpcError, read
@@ -208,7 +208,10 @@ class DemoAgent:
         if text.startswith("/"):
             await self._command(turn, text[1:])
             return
-        steps: list[Step] = parse(text)
+        cut = self._cut_off(session) if goes_on(text) else ""
+        if cut:
+            await turn.say(f"I go on with: {cut}\n\n")
+        steps: list[Step] = parse(cut or text)
         if not steps:
             await turn.stream(f"{GREETING}\n\nThis was prompt number {session.prompts} of this session.\n")
         while steps or session.injected:
@@ -219,6 +222,19 @@ class DemoAgent:
                 continue
             step = steps.pop(0)
             await STEPS[step.word](turn, step.argument)
+
+    def _cut_off(self, session: Session) -> str:
+        """The newest prompt that was never answered, else the newest one that had something to do."""
+        said = (self._history.read(session.id) or [])[:-1]
+        # A turn that broke off while it waited for the client leaves an answer without words.
+        answered = [one["role"] == "agent" and bool(one["text"]) for one in said[1:]] + [False]
+        asked = [
+            (one["text"], done)
+            for one, done in zip(said, answered, strict=True)
+            if one["role"] == "user" and parse(one["text"]) and not goes_on(one["text"])
+        ]
+        unanswered = [text for text, done in asked if not done]
+        return str((unanswered or [text for text, _ in asked] or [""])[-1])
 
     async def _command(self, turn: Turn, line: str) -> None:
         name, _, rest = line.partition(" ")

@@ -10,6 +10,7 @@ WORDS: dict[str, str] = {
     "words N": "answer with N words, one by one",
     "markdown": "answer with headings, a list, a table, a quote and code",
     "think": "reason for a moment first",
+    "look": "read some files of this project and say how long they are",
     "write FILE": "ask for permission, showing the change, then write the file",
     "run COMMAND": "ask for permission, then run the command (up to ` then ` or the end of the line)",
     "ask": "ask a question with choices",
@@ -26,7 +27,7 @@ _STEP = re.compile(
     r"|(?P<write>(?<![\w-])write[ \t]+(?P<file>[^\s,;]+))"
     r"|(?P<words>(?<![\w-])words[ \t]+(?P<count>\d{1,6})\b)"
     r"|(?P<slow>(?<![\w-])slow(?:[ \t]+(?P<seconds>\d{1,5}(?:\.\d+)?))?\b)"
-    r"|(?<![\w-])(?P<plain>markdown|think|ask|plan|team|fail|crash)(?![\w-])",
+    r"|(?<![\w-])(?P<plain>markdown|think|look|ask|plan|team|fail|crash)(?![\w-])",
     re.IGNORECASE,
 )
 
@@ -58,6 +59,11 @@ def parse(prompt: str) -> list[Step]:
 def is_fast(prompt: str) -> bool:
     """Whether the person does not want to wait."""
     return re.search(r"(?<![\w-])fast(?![\w-])", prompt, re.IGNORECASE) is not None
+
+
+def goes_on(prompt: str) -> bool:
+    """Whether the person wants what was cut off, and nothing new."""
+    return re.search(r"(?<![\w-])go on(?![\w-])", prompt, re.IGNORECASE) is not None
 
 
 def explain() -> str:

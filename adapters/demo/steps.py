@@ -22,6 +22,7 @@ OPTIONS = [
     {"optionId": "no", "name": "Reject", "kind": "reject_once"},
 ]
 THOUGHT = "The person wants to see me think, so I take a moment to do so."
+MOST_FILES = 5
 VOCABULARY = ("amber", "basin", "cedar", "delta", "ember", "fjord", "grove", "heath", "inlet", "juniper")
 
 
@@ -112,6 +113,26 @@ async def think(turn: Turn, _: str) -> None:
     for word in THOUGHT.split():
         turn.update("agent_thought_chunk", content={"type": "text", "text": f"{word} "})
         await turn.pause()
+
+
+async def look(turn: Turn, _: str) -> None:
+    found = []
+    async for entry in anyio.Path(turn.session.cwd).iterdir():
+        if not entry.name.startswith(".") and await entry.is_file():
+            found.append(entry.name)
+    said = ""
+    for name in sorted(found)[:MOST_FILES]:
+        id, path = turn.new_id(), str(Path(turn.session.cwd) / name)
+        turn.tool(id, f"Read {name}", "read", "in_progress", locations=[{"path": path}])
+        await turn.pause(turn.pace * 5)
+        try:
+            lines = str((await turn.request("fs/read_text_file", path=path)).get("content")).count("\n")
+        except RpcError as error:
+            turn.tool_update(id, "failed", error.message)
+            continue
+        turn.tool_update(id, "completed", f"{lines} lines")
+        said += f"- `{name}` has **{lines}** {'line' if lines == 1 else 'lines'}\n"
+    await turn.stream(f"I looked around:\n\n{said}\n" if said else "There is no file here that I can read.\n")
 
 
 async def write(turn: Turn, name: str) -> None:
@@ -245,7 +266,7 @@ async def team(turn: Turn, _: str) -> None:
         turn.update("agent_message_chunk", content={"type": "text", "text": f"{name} is done. "}, **nested)
         turn.tool_update(id, "completed", f"{name} found nothing unusual", **nested)
     turn.tool_update(lead, "completed", "three helpers reported")
-    await turn.say("My helpers found nothing unusual.\n")
+    await turn.say("My helpers found **nothing unusual**, neither in the code nor in the tests nor in `docs/`.\n")
 
 
 async def fail(turn: Turn, _: str) -> None:
@@ -262,6 +283,7 @@ STEPS: dict[str, Callable[[Turn, str], Awaitable[None]]] = {
     "words": words,
     "markdown": markdown,
     "think": think,
+    "look": look,
     "write": write,
     "run": run,
     "ask": ask,

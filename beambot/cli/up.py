@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -66,5 +67,6 @@ async def anybody_paired(path: Path) -> bool:
 
 
 def _announce(text: str) -> None:
-    sys.stdout.write(text + "\n")  # not redacted: an invitation is a secret that must be shown
-    sys.stdout.flush()
+    with suppress(OSError):  # nobody reads any more: no reason to stop
+        sys.stdout.write(text + "\n")  # not redacted: an invitation is a secret that must be shown
+        sys.stdout.flush()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from beambot.errors import AgentError
 from beambot.flow.house import House
 from beambot.flow.sessions import Sessions
+from beambot.flow.waiting import alone
 from beambot.log import get_logger
 from beambot.model.bodies import PermissionRequest, PlanReview, Question
 from beambot.model.ids import ThreadRef
@@ -104,10 +104,12 @@ class Asks:
         if shown is None or not shown.key.startswith("ask:"):
             return None
         row = await self._house.store.asks.get(shown.key.removeprefix("ask:"))
-        if row is None or row.state != "open":
+        if row is None:
             return None
         body = _body.decode(row.body)
         answer = cards.in_words(body, text, member.name)
+        if row.state != "open":
+            return _late(row, self._house.clock.now()) if answer is not None else None
         if answer is None:
             return "That is not one of the answers. Press a button, or reply with one of the choices."
         return await self._answer(row, body, answer, member)
@@ -128,9 +130,7 @@ class Asks:
     async def _answer(self, row: AskRow, body: Ask, answer: Answer, member: MemberRow) -> str:
         store = self._house.store
         session = await store.sessions.get(row.session)
-        project = self._house.projects.get(session.project) if session is not None else None
-        outsider = project is not None and project.members and member.name not in project.members
-        if not may(member.role, "approver") or outsider:
+        if session is None or not may(member.role, "approver") or not self._house.may_use(member, session):
             await store.audit.add("answer_refused", member.name, {"ask": row.id, "verdict": answer.verdict})
             return "You may not answer this: it takes an approver of this project."
         if row.state != "open":
@@ -142,11 +142,7 @@ class Asks:
         ):
             settled = await store.asks.get(row.id)
             return _late(settled, now) if settled is not None else "This is settled already."
-        try:
-            taken = await self._sessions.answer(row.session, answer)
-        except AgentError as error:
-            log.warning("an answer did not reach the agent", ask=row.id, why=str(error))
-            taken = False
+        taken = await self._hand_over(row, answer)
         await store.audit.add(
             "answered",
             member.name,
@@ -158,20 +154,33 @@ class Asks:
         await self._show(row, Settled(words, good=taken and outcome != "denied"))
         return words if taken else "The agent does not wait for this any more."
 
+    async def _hand_over(self, row: AskRow, answer: Answer) -> bool:
+        try:
+            taken = await self._sessions.answer(row.session, answer)
+        except Exception as error:
+            log.error("an answer did not reach the agent", ask=row.id, exc_info=error)
+            taken = False
+        await self._house.store.asks.note(row.id, "taken" if taken else "the agent did not take the answer")
+        return taken
+
     # ── time and restarts ────────────────────────────────────────────────────────────────────────
 
     async def run(self) -> None:
         """Remind once, and end what has waited for too long, as the owner set it. Never with a yes."""
-        settings = self._house.asks
         while True:
             await self._house.clock.sleep(_LOOK_EVERY_SECONDS)
-            now = self._house.clock.now()
-            for row in await self._house.store.asks.open():
-                age = now - row.created_at
-                if settings.on_timeout == "deny" and age >= settings.timeout_seconds:
-                    await self._time_out(row)
-                elif settings.remind_after_seconds and age >= settings.remind_after_seconds:
-                    await self._remind(row)
+            await alone(self._look)
+
+    async def _look(self) -> None:
+        settings, now = self._house.asks, self._house.clock.now()
+        waiting = await self._house.store.asks.open()
+        self._reminded.intersection_update({row.id for row in waiting})
+        for row in waiting:
+            age = now - row.created_at
+            if settings.on_timeout == "deny" and age >= settings.timeout_seconds:
+                await self._time_out(row)
+            elif settings.remind_after_seconds and age >= settings.remind_after_seconds:
+                await self._remind(row)
 
     async def _time_out(self, row: AskRow) -> None:
         body = _body.decode(row.body)
@@ -180,7 +189,7 @@ class Asks:
         if await self._house.store.asks.claim(
             row.id, by="beambot", outcome="denied", answer=_encoder.encode(answer), at=now
         ):
-            await self._sessions.answer(row.session, answer)
+            await self._hand_over(row, answer)
             await self._house.store.audit.add("timed_out", "beambot", {"ask": row.id, "what": cards.summary(body)})
             await self._show(row, Settled(f"Denied: nobody answered within {duration(now - row.created_at)}."))
 
@@ -198,15 +207,36 @@ class Asks:
             again = ((Button("Resume and ask again", f"cmd:/continue {row.session}", style="primary"),),)
             await self._show(row, Settled(why), buttons=again)
 
+    async def unsure(self, row: AskRow) -> None:
+        """Answered, but beambot ended before it knew that the agent had the answer."""
+        words = f"{row.outcome.capitalize()} by {row.by} as beambot was restarted: the agent may not have heard it."
+        again = ((Button("Resume and ask again", f"cmd:/continue {row.session}", style="primary"),),)
+        await self._house.store.asks.note(row.id, "beambot was restarted")
+        await self._show(row, Settled(words), buttons=again)
+
+    async def joined(self, session: str, thread: ThreadRef) -> None:
+        """A thread begins to show a session: what waits for an answer stands there too."""
+        for row in await self._house.store.asks.open(session):
+            await self._show(row)
+
+    async def _threads(self, row: AskRow) -> list[ThreadRef]:
+        """Where the session is shown, and wherever the card already stands or is on its way to."""
+        store, key = self._house.store, f"ask:{row.id}"
+        found = await self._house.threads_of(row.session)
+        found += await store.shown.standing_in(key) + await store.outbox.waiting_in(key)
+        if not found:
+            turn = await store.turns.get(row.turn)
+            found = [turn.thread] if turn is not None and turn.thread is not None else []
+        return [thread for thread in dict.fromkeys(found) if thread.platform in self._house.platforms]
+
     async def _show(
         self, row: AskRow, settled: Settled | None = None, buttons: tuple[tuple[Button, ...], ...] = ()
     ) -> None:
         body = _body.decode(row.body)
         session = await self._house.store.sessions.get(row.session)
         folder = session.folder if session is not None else ""
-        for thread in await self._house.threads_of(row.session):
-            platform = self._house.platforms.get(thread.platform)
-            forms = platform is not None and platform.capabilities.forms
+        for thread in await self._threads(row):
+            forms = self._house.platforms[thread.platform].capabilities.forms
             card = cards.card(row.id, body, folder=folder, forms=forms, settled=settled)
             if buttons:
                 card = Outgoing(card.key, card.blocks, buttons, loud=True)

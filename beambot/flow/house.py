@@ -12,7 +12,7 @@ from beambot.model.outbound import AnyOutBlock, Button, Form, Notice, Outgoing
 from beambot.model.ports import ChatPlatform, Clock, IdSource, SessionHost
 from beambot.model.settings import AskSettings, Limits, Project, Rendering
 from beambot.render.pace import Priority
-from beambot.store import Store
+from beambot.store import MemberRow, SessionRow, Store
 
 Rows = tuple[tuple[Button, ...], ...]
 
@@ -33,9 +33,18 @@ class House:
     asks: AskSettings
     limits: Limits
 
+    def may_use(self, member: MemberRow, session: SessionRow) -> bool:
+        """Whether this member may work in a session's project."""
+        project = self.projects.get(session.project)
+        if project is None:
+            # The project left the configuration, and with it the list of who may use it.
+            return member.role == "owner"
+        return not project.members or member.name in project.members
+
     async def threads_of(self, session: str) -> list[ThreadRef]:
         """Where a session is shown."""
-        return [row.ref for row in await self.store.threads.of_session(session) if not row.parked]
+        rows = await self.store.threads.of_session(session)
+        return [row.ref for row in rows if not row.parked and row.ref.platform in self.platforms]
 
     async def say(
         self,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import mimetypes
+from collections import deque
 from pathlib import Path
 
 import anyio
 import msgspec
+from anyio.abc import TaskGroup
 
 from beambot.errors import BeambotError, PlatformError, StoreError
 from beambot.flow.asks import Asks
@@ -16,6 +18,7 @@ from beambot.flow.house import House
 from beambot.flow.people import People
 from beambot.flow.sessions import Sessions
 from beambot.flow.threads import Threads
+from beambot.flow.waiting import alone
 from beambot.log import follow, get_logger, unfollow
 from beambot.model.ids import MessageRef, ThreadRef
 from beambot.model.inbound import (
@@ -41,7 +44,7 @@ _AT_ONCE = 1000
 
 
 class Intake:
-    """The inbox's two ends: platforms put, one task takes, in order. The database is the queue."""
+    """The inbox's two ends: platforms put, one task a thread takes, in order. The database is the queue."""
 
     def __init__(self, house: House, sessions: Sessions, threads: Threads, asks: Asks, files: Path) -> None:
         self._house = house
@@ -55,6 +58,8 @@ class Intake:
         self._overflow = True
         self._floor = 0
         self._held: dict[ThreadRef, list[tuple[int, Inbound]]] = {}
+        self._lines: dict[ThreadRef, deque[tuple[int, Inbound]]] = {}
+        self._tasks: TaskGroup
 
     async def put(self, inbound: Inbound) -> bool:
         """The port that platforms call: written down when this returns."""
@@ -69,45 +74,71 @@ class Intake:
         return True
 
     async def run(self) -> None:
-        """Take what an earlier run left, then what arrives, one after the other."""
-        while True:
-            self._arrived = anyio.Event()
-            if self._overflow:
-                self._overflow = False
-                pending = await self._left_over()
-            else:
-                # What the last look into the database found has been taken; it may arrive here a moment later.
-                pending = [row for row in self._fresh if row[0] > self._floor]
-                self._fresh = []
-            for number, inbound in pending:
-                await self._take(number, inbound)
-            if not pending and not self._overflow:
-                await self._arrived.wait()
+        """Take what an earlier run left, then what arrives: in order in a thread, no thread waits for another."""
+        async with anyio.create_task_group() as self._tasks:
+            while True:
+                self._arrived = anyio.Event()
+                if self._overflow:
+                    self._overflow = False
+                    pending = await self._left_over()
+                else:
+                    # What the last look into the database found was taken then; it may arrive here a moment later.
+                    pending = [row for row in self._fresh if row[0] > self._floor]
+                    self._fresh = []
+                for row in pending:
+                    self._line_up(row)
+                if not pending and not self._overflow:
+                    await self._arrived.wait()
+
+    def _line_up(self, row: tuple[int, Inbound]) -> None:
+        thread = row[1].thread
+        line = self._lines.setdefault(thread, deque())
+        line.append(row)
+        if len(line) == 1:
+            self._tasks.start_soon(self._work_off, thread)
+
+    async def _work_off(self, thread: ThreadRef) -> None:
+        line = self._lines[thread]
+        while line:
+            await self._take(*line[0])
+            line.popleft()
+        del self._lines[thread]
 
     async def _left_over(self) -> list[tuple[int, Inbound]]:
-        found = await self._house.store.inbox.pending()
-        self._floor = max([self._floor, *(number for number, _ in found)])
-        held = {number for rows in self._held.values() for number, _ in rows}
-        return [row for row in found if row[0] not in held]
-
-    async def _take(self, number: int, inbound: Inbound) -> None:
-        follow(f"{inbound.platform}:{inbound.update}")
         try:
-            if await self._handle(number, inbound):
-                await self._house.store.inbox.done(number)
+            found = await self._house.store.inbox.pending()
         except StoreError as error:
-            # It stays in the inbox and is taken again when the database answers.
-            log.error("the database does not answer", why=str(error))
+            log.error("the inbox cannot be read", why=str(error))
             self._overflow = True
             await self._house.clock.sleep(_RETRY_SECONDS)
-        except Exception as error:
-            log.error("an inbound message could not be handled", exc_info=error)
-            await self._house.store.inbox.done(number, note=f"failed: {error}"[:200])
-            words = error.message if isinstance(error, BeambotError) else "Something went wrong inside beambot."
-            fix = error.fix if isinstance(error, BeambotError) else "The log says more. Please try again."
-            await self._house.say([inbound.thread], Notice(f"{words} {fix}".strip(), level="error"))
-        finally:
-            unfollow()
+            return []
+        known = {number for rows in (*self._held.values(), *self._lines.values()) for number, _ in rows}
+        self._floor = max([self._floor, *(number for number, _ in found)])
+        return [row for row in found if row[0] not in known]
+
+    async def _take(self, number: int, inbound: Inbound) -> None:
+        """Handle one update; while the database does not answer, it and those behind it wait."""
+        follow(f"{inbound.platform}:{inbound.update}")
+        while True:
+            try:
+                if await self._handle(number, inbound):
+                    await self._house.store.inbox.done(number)
+                return
+            except StoreError as error:
+                log.error("the database does not answer", why=str(error))
+                await self._house.clock.sleep(_RETRY_SECONDS)
+            except Exception as error:
+                log.error("an inbound message could not be handled", exc_info=error)
+                await alone(self._failed, number, inbound, error)
+                return
+            finally:
+                unfollow()
+
+    async def _failed(self, number: int, inbound: Inbound, error: Exception) -> None:
+        await self._house.store.inbox.done(number, note=f"failed: {error}"[:200])
+        words = error.message if isinstance(error, BeambotError) else "Something went wrong inside beambot."
+        fix = error.fix if isinstance(error, BeambotError) else "The log says more. Please try again."
+        await self._house.say([inbound.thread], Notice(f"{words} {fix}".strip(), level="error"))
 
     async def _handle(self, number: int, inbound: Inbound) -> bool:
         """True when the inbox is done with it; False when it has to wait."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from beambot.errors import StoreError
 from beambot.log import get_logger
 from beambot.model.bodies import Assistant, KeepAlive, TextDelta, ThinkingDelta
+from beambot.model.content import Text, Thinking
 from beambot.model.message import UnifiedMessage
 from beambot.model.ports import Clock
 from beambot.store import Store
@@ -27,6 +28,14 @@ class _Run:
     def goes_on(self, message: UnifiedMessage) -> bool:
         same = self.last.turn == message.turn and self.last.parent == message.parent
         return same and type(message.body) is self.kind
+
+    def completed_by(self, message: UnifiedMessage) -> bool:
+        """Whether these words stand whole in a complete message; their beginning may be written already."""
+        body, kind = message.body, Text if self.kind is TextDelta else Thinking
+        if not isinstance(body, Assistant) or (self.last.turn, self.last.parent) != (message.turn, message.parent):
+            return False
+        said = "".join(self.texts)
+        return any(isinstance(block, kind) and block.text.endswith(said) for block in body.blocks)
 
     def message(self) -> UnifiedMessage:
         last = self.last
@@ -59,7 +68,7 @@ class JournalWriter:
             return
         if isinstance(body, KeepAlive):
             return
-        if isinstance(body, Assistant) and isinstance(last, _Run):
+        if isinstance(body, Assistant) and isinstance(last, _Run) and last.completed_by(message):
             pending.pop()
         pending.append(message)
 
@@ -72,7 +81,7 @@ class JournalWriter:
         try:
             await self._store.journal.append(batch)
         except StoreError as error:
-            if type(error) is StoreError and len(taken) > 1:
+            if type(error) is StoreError:
                 await self._one_by_one(taken)
                 return
             for session, messages in taken.items():
@@ -84,13 +93,13 @@ class JournalWriter:
             self._failing = False
 
     async def _one_by_one(self, taken: dict[str, list[UnifiedMessage | _Run]]) -> None:
-        """One session's messages are to blame; the others do not suffer for it."""
+        """One message is to blame; the others do not suffer for it."""
         for session, messages in taken.items():
-            batch = [m.message() if isinstance(m, _Run) else m for m in messages]
-            try:
-                await self._store.journal.append(batch)
-            except StoreError as error:
-                log.error("a session's messages cannot be journalled", session=session, why=str(error))
+            for message in messages:
+                try:
+                    await self._store.journal.append([message.message() if isinstance(message, _Run) else message])
+                except StoreError as error:
+                    log.error("a message cannot be journalled", session=session, why=str(error))
 
     async def run(self) -> None:
         """For as long as beambot runs."""

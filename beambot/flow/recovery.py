@@ -10,6 +10,7 @@ from beambot.flow.house import House
 from beambot.flow.sessions import Sessions
 from beambot.log import get_logger
 from beambot.model.bodies import Result
+from beambot.model.ids import MessageRef
 from beambot.model.message import UnifiedMessage
 from beambot.model.outbound import Button, Notice
 from beambot.render.compose import after_cut, duration
@@ -28,7 +29,7 @@ async def recover(house: House, sessions: Sessions, asks: Asks) -> None:
     unfinished = await house.store.turns.unfinished()
     for turn in unfinished:
         if turn.state == "running":
-            await _cut_off(house, turn)
+            await _cut_off(house, asks, turn)
         elif turn.state == "handed":
             await _unsure(house, turn)
     for row in await house.store.sessions.recent(10_000):
@@ -37,11 +38,13 @@ async def recover(house: House, sessions: Sessions, asks: Asks) -> None:
             for thread in await house.threads_of(row.id):
                 house.delivery.mark(thread, "idle")
     for session in dict.fromkeys(turn.session for turn in unfinished if turn.state == "queued"):
-        log.info("queued prompts go on", session=session)
-        await sessions.wake(session)
+        known = await house.store.sessions.get(session)
+        if known is not None and known.state != "closed":
+            log.info("queued prompts go on", session=session)
+            await sessions.wake(session)
 
 
-async def _cut_off(house: House, row: TurnRow) -> None:
+async def _cut_off(house: House, asks: Asks, row: TurnRow) -> None:
     """What the agent said before the cut is shown whole; what it would have said is not pretended."""
     turn = Turn(row.id, started_at=row.started_at or row.created_at)
     for message in await house.store.journal.turn(row.session, row.id):
@@ -55,6 +58,9 @@ async def _cut_off(house: House, row: TurnRow) -> None:
         }
         result = Result(outcome="interrupted", error=_CUT)
         turn = replace(reduce(replace(turn, tools=tools), UnifiedMessage(result)), ended_at=now)
+    for ask in await house.store.asks.of_turn(row.id):
+        if ask.state == "answered" and not ask.note:
+            await asks.unsure(ask)
     threads = await house.threads_of(row.session)
     screens = [
         Screen(thread, row.session, turn, house.platforms[thread.platform].capabilities, house.rendering)
@@ -64,12 +70,14 @@ async def _cut_off(house: House, row: TurnRow) -> None:
     await house.delivery.finish(screens)
     state = "interrupted" if not finished or turn.result is None else "done"
     await house.store.turns.update(row.id, state=state, ended_at=now, note=_CUT if not finished else "")
+    if row.thread is not None and row.message:
+        house.delivery.receipt(MessageRef(row.thread, row.message), "done" if finished else "cancelled")
     if finished:
         return
     ago = duration(now - (row.started_at or row.created_at))
     words = f"{_CUT} The prompt from {ago} ago was cut off; the session is kept."
-    notice, buttons = Notice(words, level="warning"), after_cut(row.session, row.id)
-    await house.say(threads, notice, buttons=buttons, key=f"cut:{row.id}", loud=True)
+    buttons = after_cut(row.session, row.id if row.origin != "agent" else "")
+    await house.say(threads, Notice(words, level="warning"), buttons=buttons, key=f"cut:{row.id}", loud=True)
 
 
 async def _unsure(house: House, row: TurnRow) -> None:

@@ -23,8 +23,7 @@ class Threads:
 
     def may_use(self, member: MemberRow, session: SessionRow) -> bool:
         """Whether this member may work in a session's project."""
-        project = self._house.projects.get(session.project)
-        return project is None or not project.members or member.name in project.members
+        return self._house.may_use(member, session)
 
     async def current(self, thread: ThreadRef) -> SessionRow | None:
         """The session that a thread shows."""

@@ -1,10 +1,16 @@
-"""Waiting for something, or for a while, by the clock that came in as an argument."""
+"""Small tools for tasks: waiting by the clock that came in as an argument, and failing alone."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import Any
+
 import anyio
 
+from beambot.log import get_logger
 from beambot.model.ports import Clock
+
+log = get_logger("flow")
 
 
 async def wait_for(event: anyio.Event, clock: Clock, seconds: float | None) -> bool:
@@ -22,3 +28,11 @@ async def wait_for(event: anyio.Event, clock: Clock, seconds: float | None) -> b
         await event.wait()
         tasks.cancel_scope.cancel()
     return event.is_set()
+
+
+async def alone(work: Callable[..., Awaitable[object]], *args: Any) -> None:
+    """A task whose failure is logged and takes nobody else along."""
+    try:
+        await work(*args)
+    except Exception as error:
+        log.error("a task failed", task=getattr(work, "__qualname__", str(work)), exc_info=error)

@@ -44,7 +44,10 @@ class Budget(Struct, frozen=True, kw_only=True):
 
 
 class PlatformCapabilities(Struct, frozen=True, kw_only=True):
-    """What a kind of chat can do, and how much of it."""
+    """What a kind of chat can do, and how much of it.
+
+    `own_stop`: its surface has a stop control. `reactions_counted`: they use up the budgets as messages do.
+    """
 
     text_limit: int = 4000
     text_unit: Literal["characters", "utf16", "bytes"] = "characters"
@@ -57,6 +60,7 @@ class PlatformCapabilities(Struct, frozen=True, kw_only=True):
     threads: bool = False
     open_thread: bool = False
     reactions: bool = False
+    reactions_counted: bool = False
     typing: bool = False
     private_ack: bool = False
     commands: bool = False

@@ -201,8 +201,10 @@ def _complete_words(turn: Turn, text: str, thinking: bool, parent: str) -> Turn:
         return replace(_seal(turn), live=Words(Growing().append(text), thinking, True, parent))
     words = parts[place]
     assert isinstance(words, Words)
-    # A blank at an end is no difference: what stands on sealed pages is counted in these characters.
-    grown = words.text if words.text.whole().strip() == text.strip() else Growing().append(text)
+    streamed = words.text.whole()
+    # What stands on sealed pages is counted in these characters: a blank that was cut off must not move them.
+    keeps = streamed == text or (streamed.strip() == text.strip() and not text.startswith(streamed))
+    grown = words.text if keeps else Growing().append(text)
     done = Words(grown, thinking, True, parent)
     if turn.live is not None and place == len(turn.parts):
         return replace(turn, live=done)

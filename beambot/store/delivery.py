@@ -62,6 +62,11 @@ class Outbox:
             )
         return [row for row in map(_outbox, rows) if row is not None]
 
+    async def waiting_in(self, key: str) -> list[ThreadRef]:
+        """The threads that this message is still on its way to."""
+        rows = await self._db.read("SELECT platform, chat, thread FROM outbox WHERE key = ? ORDER BY id", (key,))
+        return [ThreadRef(*row) for row in rows]
+
     async def done(self, id: int, if_hash: str | None = None) -> bool:
         """Confirmed. With `if_hash` newer content that was put meanwhile stays. True: it left."""
         if if_hash is None:
@@ -105,6 +110,11 @@ class Shown:
         """By our name for it."""
         rows = await self._rows(thread, "AND key = ?", (key,))
         return rows[0] if rows else None
+
+    async def standing_in(self, key: str) -> list[ThreadRef]:
+        """The threads in which this message stands."""
+        rows = await self._db.read("SELECT platform, chat, thread FROM shown WHERE key = ? ORDER BY at", (key,))
+        return [ThreadRef(*row) for row in rows]
 
     async def by_message(self, thread: ThreadRef, message: str) -> ShownRow | None:
         """By the platform's id."""

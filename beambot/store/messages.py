@@ -65,6 +65,14 @@ class InboxRepo:
             (note, self._clock.now(), id),
         )
 
+    async def last_at(self, thread: ThreadRef) -> float:
+        """When something last came from this thread; 0 when nothing ever did."""
+        row = await self._db.first(
+            "SELECT max(received_at) FROM inbox WHERE platform = ? AND chat = ? AND thread = ?",
+            (thread.platform, thread.chat, thread.thread),
+        )
+        return row[0] or 0.0 if row else 0.0
+
     async def find_message(self, thread: ThreadRef, message: str) -> int | None:
         """The update that brought this message of a person, if it ever came."""
         row = await self._db.first(
@@ -146,6 +154,14 @@ class Asks:
         if session is None:
             return await self._rows("WHERE state = 'open' ORDER BY n", ())
         return await self._rows("WHERE state = 'open' AND session = ? ORDER BY n", (session,))
+
+    async def of_turn(self, turn: str) -> list[AskRow]:
+        """Every ask of one turn, oldest first."""
+        return await self._rows("WHERE turn = ? ORDER BY n", (turn,))
+
+    async def note(self, id: str, note: str) -> None:
+        """What became of the answer."""
+        await self._db.write("UPDATE asks SET note = ? WHERE id = ?", (note, id))
 
     async def claim(self, id: str, *, by: str, outcome: str, answer: bytes, at: float) -> bool:
         """Answer it. True for exactly one caller, however many try."""

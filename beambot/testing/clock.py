@@ -59,7 +59,7 @@ class SequentialIds:
 
     def new(self, length: int = 16) -> str:
         self.count += 1
-        return f"id{self.count}".ljust(min(length, 6), "0")
+        return f"id{self.count:06d}"
 
 
 async def eventually(seen: Callable[[], object], *, seconds: float = 5.0, what: str = "") -> None:

@@ -126,10 +126,11 @@ class ScriptedSession:
             self._playing.cancel()
 
     async def answer(self, answer: Answer) -> bool:
-        if answer.ask not in self._open_asks:
+        waiting = self._answered.setdefault(answer.ask, anyio.Event())
+        if answer.ask not in self._open_asks or waiting.is_set():
             return False
         self.answers.append(answer)
-        self._answered.setdefault(answer.ask, anyio.Event()).set()
+        waiting.set()
         return True
 
     async def set_model(self, model: str) -> None:

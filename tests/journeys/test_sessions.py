@@ -50,9 +50,10 @@ async def test_an_idle_session_is_closed_and_resumed_on_the_next_message(tmp_pat
 async def test_a_crashed_agent_is_reported_once_and_resumed_by_its_button(tmp_path: Path) -> None:
     async with World(tmp_path, [[Emit(TextDelta("half")), Die("out of memory")]]) as world:
         message = await world.chat.says("hi")
-        await world.sees("The agent ended unexpectedly: out of memory")
+        await world.sees("The agent ended unexpectedly.")
         await world.quiet()
         assert sum("ended unexpectedly" in text for text in world.chat.screen()) == 1
+        assert sum("out of memory" in text for text in world.chat.screen()) == 1
         assert world.chat.shows("half")
         assert world.chat.receipts[message][-1] == "failed"
         world.agent.scripts = [HELLO]

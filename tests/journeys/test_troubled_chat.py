@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio
 from msgspec.structs import replace
 
 from beambot.errors import PlatformError, Refused, RetryAfter, ThreadGone, Unreachable
@@ -110,9 +111,13 @@ async def test_an_answer_whose_delivery_is_unknown_is_marked_when_it_is_repeated
 
 async def test_a_message_no_chat_takes_is_given_up_and_audited(tmp_path: Path) -> None:
     async with World(tmp_path, [Emit(TextDelta("hello")), Emit(Result())]) as world:
-        world.chat.faults = [PlatformError("too odd")] * 8
+        world.chat.faults = [PlatformError("too odd")] * 40
         await world.chat.says("go")
-        await world.quiet()
+        with anyio.fail_after(10):
+            while not (given_up := [r for r in await world.store.audit.recent(5) if r.what == "not_shown"]):
+                await world.clock.advance(0.5)  # type: ignore[attr-defined]
+        assert given_up[0].detail["why"] == "too odd"
+        world.chat.faults.clear()
         await world.chat.says("/whoami")
         await world.sees("You are user1")
 

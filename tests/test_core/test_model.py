@@ -130,6 +130,7 @@ def test_fields_with_their_default_are_left_out() -> None:
     assert message.encode(UnifiedMessage(TextDelta("x"))) == b'{"body":{"type":"text_delta","text":"x"}}'
 
 
+@settings(deadline=None)
 @given(
     raw=st.dictionaries(texts, anything, max_size=4), kind=texts.map("later_{}".format), seq=st.integers(0, 2**62)
 )
@@ -176,6 +177,7 @@ def test_every_tag_is_unique_and_none_was_taken_away() -> None:
     assert sorted(tags) == sorted([*DESIGNED.split(), *ADDED])
 
 
+@settings(deadline=None)
 @given(text=st.text(st.sampled_from("a\ud800\udc00\ud83d\ude00é\U0001f600"), max_size=12))
 def test_half_a_surrogate_pair_stops_nothing(text: str) -> None:
     said = UnifiedMessage(ToolStarted("t", "n", title=text, input={text: [text, {"x": (text,)}]}))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from beambot.errors import AgentError
+from msgspec.structs import replace
+
 from beambot.flow.commands.table import Command, Desk
 from beambot.model.ids import MessageRef
 from beambot.model.outbound import Button, Fact, Facts, Notice
 from beambot.render.compose import duration
 from beambot.store.records import SessionRow, TurnRow
+
+_AGAIN = "sent again"
 
 
 async def new(desk: Desk, args: str) -> None:
@@ -35,16 +38,19 @@ async def new(desk: Desk, args: str) -> None:
 async def stop(desk: Desk, args: str) -> None:
     """/stop: also drops what is queued, and says how to get it back."""
     row = await _named(desk, args) if args else await desk.session()
-    if row is None:
-        return
-    stopped, dropped = await desk.sessions.stop(row.id)
-    if not stopped and not dropped:
+    if row is not None and not await stop_all(desk, row):
         await desk.say("Nothing is running here.")
-    elif dropped:
+
+
+async def stop_all(desk: Desk, row: SessionRow) -> bool:
+    """Stop a session's turn and its queue; says what was dropped. False: there was nothing."""
+    stopped, dropped = await desk.sessions.stop(row.id)
+    if dropped:
         count = len(dropped)
         words = f"{count} queued prompt{'s were' if count != 1 else ' was'} dropped too."
         buttons = tuple((Button(f"Send: {_short(t.text, 30)}", f"cmd:/again {t.id}"),) for t in dropped[:5])
         await desk.say(Notice(words, level="warning"), buttons=buttons)
+    return stopped or bool(dropped)
 
 
 async def status(desk: Desk, args: str) -> None:
@@ -100,11 +106,7 @@ async def resume(desk: Desk, args: str) -> None:
     current = await desk.threads.current(desk.thread)
     if current is None or current.id != row.id:
         await desk.threads.show(desk.thread, row)
-    try:
-        await desk.sessions.resume(row.id)
-    except AgentError as error:
-        await desk.warn(f"The agent did not start: {error}")
-        return
+    await desk.sessions.resume(row.id)
     await desk.say(Notice(f"Session {row.id} goes on here: {row.title or row.project}.", level="success"))
     await desk.held(desk.thread)
 
@@ -112,7 +114,11 @@ async def resume(desk: Desk, args: str) -> None:
 async def carry_on(desk: Desk, args: str) -> None:
     """/continue: resume, and have the agent take up what was cut off."""
     row = await _named(desk, args) if args else await desk.session()
-    if row is not None:
+    if row is None:
+        return
+    if desk.sessions.running(row.id) or await desk.house.store.turns.queued(row.id):
+        await desk.say("It is working already.")
+    else:
         await desk.prompt(
             row,
             "You were cut off before you could finish: the program between us was restarted. "
@@ -159,12 +165,24 @@ async def again(desk: Desk, args: str) -> None:
     row = await desk.house.store.sessions.get(turn.session)
     if row is None:
         return
-    # The one atomic step that makes two quick presses one.
-    if not await desk.house.store.turns.update(turn.id, expect=turn.state, state="queued", ended_at=None, note=""):
+    now = desk.house.clock.now()
+    fresh = replace(
+        turn, id=desk.house.ids.new(), state="queued", note="", created_at=now, started_at=None, ended_at=None
+    )
+    async with desk.house.store.transaction():
+        # The one atomic step that makes two quick presses one: what was sent again cannot be sent again.
+        changed = await desk.house.store.turns.update(
+            turn.id, expect=turn.state, state=turn.state if turn.state != "unsure" else "cancelled", note=_AGAIN
+        )
+        once = changed and turn.note != _AGAIN
+        if once:
+            await desk.house.store.turns.add(fresh)
+    if not once:
         await desk.say("It is on its way already.")
         return
-    await desk.house.store.sessions.update(row.id, state="idle")
-    await desk.sessions.prompted(turn)
+    if row.state in ("failed", "closed"):
+        await desk.house.store.sessions.update(row.id, state="idle")
+    await desk.sessions.prompted(fresh)
 
 
 async def title(desk: Desk, args: str) -> None:
@@ -187,6 +205,7 @@ async def close(desk: Desk, args: str) -> None:
     row = await desk.session()
     if row is None:
         return
+    await stop_all(desk, row)
     await desk.sessions.close(row.id)
     buttons = ((Button("Open again", f"cmd:/resume {row.id}"),),)
     await desk.say(Notice("Closed. Nothing is lost: it can be opened again."), buttons=buttons)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import anyio
 from anyio.abc import TaskGroup
 
 from beambot.flow.delivery.lane import Lane, Small
+from beambot.flow.delivery.meters import Meters
 from beambot.flow.delivery.screens import Screen
 from beambot.model.ids import MessageRef, ThreadRef
 from beambot.model.outbound import Outgoing, Receipt, ThreadState
@@ -20,14 +21,22 @@ from beambot.store.records import OutboxRow, content_hash
 class Delivery:
     """What the rest of the flow calls; nothing here ever waits for a chat."""
 
-    def __init__(self, store: Store, platforms: Mapping[str, ChatPlatform], clock: Clock) -> None:
+    def __init__(
+        self,
+        store: Store,
+        platforms: Mapping[str, ChatPlatform],
+        clock: Clock,
+        journalled: Callable[[], Awaitable[None]],
+    ) -> None:
         self._store = store
         self._platforms = platforms
         self._clock = clock
+        self._journalled = journalled
         self._lanes: dict[tuple[str, str], Lane] = {}
         self._tasks: TaskGroup | None = None
         self._frozen: dict[str, float] = {}
         self._parked: set[ThreadRef] = set()
+        self._meters: dict[str, Meters] = {}
 
     @property
     def lanes(self) -> tuple[Lane, ...]:
@@ -138,7 +147,7 @@ class Delivery:
     def _small(self, thread: ThreadRef, key: str, call: Small) -> None:
         lane = self._lane(thread)
         if lane is not None:
-            lane.small[key] = call
+            lane.small[key] = (thread, call)
             lane.wake()
 
     def _lane(self, thread: ThreadRef) -> Lane | None:
@@ -149,6 +158,9 @@ class Delivery:
         lane = self._lanes.get(key)
         if lane is None:
             frozen = self._frozen.get(f"{thread.platform}/{thread.chat}", 0.0)
-            lane = self._lanes[key] = Lane(platform, thread.chat, self._store, self._clock, self._parked, frozen)
+            meters = self._meters.setdefault(platform.name, Meters(platform.capabilities))
+            lane = self._lanes[key] = Lane(
+                platform, thread.chat, self._store, self._clock, self._parked, meters, self._journalled, frozen
+            )
             self._tasks.start_soon(lane.run)
         return lane

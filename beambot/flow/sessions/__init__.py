@@ -12,6 +12,7 @@ from beambot.errors import AgentError
 from beambot.flow.house import House
 from beambot.flow.sessions.live import LiveSession
 from beambot.flow.sessions.pump import AskDesk
+from beambot.flow.waiting import alone
 from beambot.model.bodies import SessionInit
 from beambot.model.ids import MessageRef, ThreadRef
 from beambot.model.ports import Answer, Answering, Configurable
@@ -58,18 +59,19 @@ class Sessions:
         return await live.stop() if live is not None else (False, [])
 
     async def resume(self, session: str) -> None:
-        """Start the agent again now, whatever happened to it before. Raises `AgentError`."""
+        """Start the agent again now, whatever happened to it before; the thread is told if it does not start."""
         live = await self._get(session)
-        if live is None:
-            raise AgentError("beambot is stopping")
-        await live.reopen()
+        if live is not None:
+            live.reopen()
 
     async def close(self, session: str) -> None:
         """End the agent; the session can be taken up again later."""
-        live = self._live.pop(session, None)
+        live = self._live.get(session)
+        await self._house.store.sessions.update(session, state="closed")
         if live is not None:
             await live.close()
-        await self._house.store.sessions.update(session, state="closed")
+            await live.gone.wait()
+            await self._house.store.sessions.update(session, state="closed")
         for thread in await self._house.threads_of(session):
             self._house.delivery.mark(thread, "closed")
 
@@ -78,18 +80,20 @@ class Sessions:
         live = self._live.get(session)
         if live is not None:
             await live.pump.join(thread)
+        if self._desk is not None:
+            await self._desk.joined(session, thread)
 
     async def answer(self, session: str, answer: Answer) -> bool:
         """Hand an answer to the agent. False: nobody waits for it any more."""
         live = self._live.get(session)
-        backend: object = live.backend if live is not None else None
+        backend: object = live.agent.backend if live is not None else None
         return await backend.answer(answer) if isinstance(backend, Answering) else False
 
     async def configure(self, session: str, *, model: str = "", mode: str = "") -> bool:
         """Change model or mode. False: the agent is not running, it takes effect when it starts."""
         live = self._live.get(session)
         fields = {"model": model} if model else {"mode": mode}
-        backend: object = live.backend if live is not None else None
+        backend: object = live.agent.backend if live is not None else None
         if backend is None:
             await self._house.store.sessions.update(session, **fields)
             return False
@@ -120,7 +124,7 @@ class Sessions:
 
     def agents(self) -> list[LiveSession]:
         """Sessions whose agent is up, the longest unused first."""
-        up = [live for live in self._live.values() if live.backend is not None]
+        up = [live for live in self._live.values() if live.agent.backend is not None]
         return sorted(up, key=lambda live: live.used_at)
 
     async def shutdown(self) -> None:
@@ -128,32 +132,37 @@ class Sessions:
         self._closing = True
         async with anyio.create_task_group() as tasks:
             for live in list(self._live.values()):
-                tasks.start_soon(partial(live.close, shutdown=True))
+                tasks.start_soon(alone, partial(live.close, shutdown=True))
         self._live.clear()
 
     async def _get(self, session: str) -> LiveSession | None:
-        live = self._live.get(session)
-        if live is not None and not live.over:
-            return live
+        """The session's task; one that is ending is waited for, so that there is never a second."""
+        while (live := self._live.get(session)) is not None:
+            if not live.closing:
+                return live
+            await live.gone.wait()
+            self._forget(live)
         row = await self._house.store.sessions.get(session)
         if row is None or self._closing or self._tasks is None or self._desk is None:
             return None
-        live = self._live.get(session)
-        if live is not None and not live.over:
-            return live
+        if session in self._live:
+            return await self._get(session)
         live = self._live[session] = LiveSession(self._house, row, self._desk, self._make_room, self._tasks)
-        self._tasks.start_soon(self._run, live)
+        self._tasks.start_soon(alone, self._run, live)
         return live
+
+    def _forget(self, live: LiveSession) -> None:
+        if self._live.get(live.id) is live:
+            del self._live[live.id]
 
     async def _run(self, live: LiveSession) -> None:
         await live.run()
-        if self._live.get(live.id) is live:
-            del self._live[live.id]
+        self._forget(live)
         # A prompt that was written down while the task was ending must not wait for the next one.
-        if not self._closing and await self._house.store.turns.queued(live.id):
-            row = await self._house.store.sessions.get(live.id)
-            if row is not None and row.state not in ("closed", "failed"):
-                await self.wake(live.id)
+        row = await self._house.store.sessions.get(live.id)
+        goes_on = not self._closing and row is not None and row.state != "closed"
+        if goes_on and await self._house.store.turns.queued(live.id):
+            await self.wake(live.id)
 
     async def _make_room(self) -> None:
         """One more agent wants to start: the longest idle one makes room."""
@@ -162,7 +171,7 @@ class Sessions:
             return
         for live in agents:
             if not live.busy:
-                await live.rest()
+                await live.agent.end()
                 return
         raise AgentError(
             f"as many agents as are allowed at once ({len(agents)}) are working already",

@@ -11,9 +11,11 @@ from msgspec.structs import replace
 from beambot.errors import StoreError
 from beambot.flow.delivery.screens import Screen
 from beambot.flow.house import House
+from beambot.flow.waiting import alone
 from beambot.log import get_logger
 from beambot.model.bodies import (
     AskCancelled,
+    AskResolved,
     CommandsChanged,
     Failure,
     ModeChanged,
@@ -61,6 +63,8 @@ class AskDesk(Protocol):
 
     async def withdrawn(self, session: str, agent_ask: str, why: str) -> None: ...
 
+    async def joined(self, session: str, thread: ThreadRef) -> None: ...
+
 
 class Pump:
     """One for each live session. `turn` is the running turn; `ended` is set when none runs."""
@@ -73,6 +77,9 @@ class Pump:
         self.unknown = 0
         self.closed: SessionClosed | None = None
         self.dying = False
+        self._deaf = False
+        self._backend: BackendSession | None = None
+        self._joined: list[TurnRow] = []
         self.ended = anyio.Event()
         self.ended.set()
         self._house = house
@@ -92,6 +99,22 @@ class Pump:
                 return False
             await self._begin(row)
             return True
+
+    def listen_to(self, backend: BackendSession) -> None:
+        """From now on this agent speaks; what an earlier one still says is not of this turn."""
+        self._backend = backend
+        self._deaf = False
+        self.dying = False
+        self.closed = None
+
+    def ignore_agent(self) -> None:
+        """The turn is being ended from outside: what the agent still says opens no turn of its own."""
+        self._deaf = True
+
+    def joined_by(self, row: TurnRow) -> None:
+        """A prompt was said into the running turn: its receipt follows the turn's."""
+        self._joined.append(row)
+        self._receipt_of(row, "working")
 
     def abandon(self) -> None:
         """The turn that was begun is not played after all; nothing of it was shown."""
@@ -151,6 +174,8 @@ class Pump:
         try:
             async for message in backend.messages():
                 body = message.body
+                if backend is not self._backend or (self._deaf and isinstance(body, WORK)):
+                    continue
                 if self.turn is not None and type(body) in _DELTAS and not self._lock.locked():
                     self._take(message)
                     self._show()
@@ -160,9 +185,11 @@ class Pump:
         except Exception as error:
             log.error("an adapter broke", session=self.session, exc_info=error)
             why = f"the adapter broke: {error}"
+        if backend is not self._backend:
+            return
         if self.closed is None:
             self.closed = SessionClosed(why=why)
-        await self.fail(self.closed.why or why)
+        await alone(self.fail, self.closed.why or why)
 
     async def _number(self) -> None:
         """Numbers go on where the journal ends."""
@@ -191,6 +218,21 @@ class Pump:
             await self._begin_unprompted()
         asking = self.turn.asks if self.turn is not None else ()
         stamped = self._take(message)
+        for pause in (1.0, 2.0, 5.0, None):
+            try:
+                await self._follow(body, stamped)
+                break
+            except StoreError as error:
+                # The message itself is journalled later; what follows from it must not be lost to a busy disk.
+                log.error("the database does not answer", session=self.session, why=str(error))
+                if pause is not None:
+                    await self._house.clock.sleep(pause)
+        if asking and self.turn is not None and not self.turn.asks:
+            self._receipt("working")
+            await self._on_change()
+
+    async def _follow(self, body: AnyBody, stamped: UnifiedMessage) -> None:
+        """What a message brings about, beyond being part of the turn."""
         match body:
             case SessionInit():
                 await self._initialised(body)
@@ -201,8 +243,10 @@ class Pump:
                 self._receipt("waiting")
                 await self._on_change()
             case AskCancelled(ask=ask, why=why):
-                await self._desk.withdrawn(self.session, ask, why)
+                await self._desk.withdrawn(self.session, ask, why or "by the agent")
                 await self._on_change()
+            case AskResolved(ask=ask, outcome=outcome, by=by):
+                await self._desk.withdrawn(self.session, ask, f"{outcome} by {by or 'the agent'}")
             case Result():
                 await self._finish(body)
             case TitleChanged(title=title):
@@ -228,9 +272,6 @@ class Pump:
                 log.info("unknown wire message", session=self.session, kind=kind)
             case _:
                 self._show()
-        if asking and self.turn is not None and not self.turn.asks:
-            self._receipt("working")
-            await self._on_change()
 
     async def retitle(self, title: str) -> None:
         """The session has a name, and so have its threads."""
@@ -279,7 +320,13 @@ class Pump:
             # The end is still shown, only not kept: the lane has it in memory.
             log.error("the end of a turn could not be kept", session=self.session, why=str(error))
             self._show(urgent=True)
+        for ask in await self._house.store.asks.open(self.session):
+            if ask.turn == self.turn.id:
+                await self._desk.withdrawn(self.session, ask.agent_ask, "the turn ended")
         self._receipt(receipt)
+        for row in self._joined:
+            self._receipt_of(row, receipt)
+        self._joined = []
         self.turn = None
         self.row = None
         self._screens = []
@@ -306,5 +353,9 @@ class Pump:
         )
 
     def _receipt(self, receipt: Receipt) -> None:
-        if self.row is not None and self.row.thread is not None and self.row.message:
-            self._house.delivery.receipt(MessageRef(self.row.thread, self.row.message), receipt)
+        if self.row is not None:
+            self._receipt_of(self.row, receipt)
+
+    def _receipt_of(self, row: TurnRow, receipt: Receipt) -> None:
+        if row.thread is not None and row.message:
+            self._house.delivery.receipt(MessageRef(row.thread, row.message), receipt)

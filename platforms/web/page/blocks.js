@@ -54,7 +54,7 @@ function drawTools(block) {
         el("time", {}, clock(line.seconds)),
         el("span", { class: `state-${line.state}`, role: "img", "aria-label": STATE_WORDS[line.state] }, icon(STATE_ICONS[line.state], line.state === "running" ? "spin" : ""))));
   }
-  return el("details", { class: "tools", open: running.length > 0 }, summary, list);
+  return el("details", { class: "tools", open: running.length > 0 && total > 1 }, summary, list);
 }
 
 function drawChecklist(block) {
