@@ -204,13 +204,13 @@ class Asks:
     async def void(self, row: AskRow, why: str) -> None:
         """The agent that asked is gone: say so plainly, and offer to ask again."""
         if await self._house.store.asks.settle(row.id, state="void", note=why, at=self._house.clock.now()):
-            again = ((Button("Resume and ask again", f"cmd:/continue {row.session}", style="primary"),),)
+            again = ((Button("Resume and ask again", f"cmd:/continue {row.session} {row.turn}", style="primary"),),)
             await self._show(row, Settled(why), buttons=again)
 
     async def unsure(self, row: AskRow) -> None:
         """Answered, but beambot ended before it knew that the agent had the answer."""
         words = f"{row.outcome.capitalize()} by {row.by} as beambot was restarted: the agent may not have heard it."
-        again = ((Button("Resume and ask again", f"cmd:/continue {row.session}", style="primary"),),)
+        again = ((Button("Resume and ask again", f"cmd:/continue {row.session} {row.turn}", style="primary"),),)
         await self._house.store.asks.note(row.id, "beambot was restarted")
         await self._show(row, Settled(words), buttons=again)
 

@@ -76,13 +76,15 @@ async def _cut_off(house: House, asks: Asks, row: TurnRow) -> None:
         return
     ago = duration(now - (row.started_at or row.created_at))
     words = f"{_CUT} The prompt from {ago} ago was cut off; the session is kept."
-    buttons = after_cut(row.session, row.id if row.origin != "agent" else "")
+    buttons = after_cut(row.session, row.id, prompted=row.origin != "agent")
     await house.say(threads, Notice(words, level="warning"), buttons=buttons, key=f"cut:{row.id}", loud=True)
 
 
 async def _unsure(house: House, row: TurnRow) -> None:
     """It may have reached the agent, or not: a person decides, nothing is repeated silently."""
     await house.store.turns.update(row.id, expect="handed", state="unsure")
+    if row.thread is not None and row.message:
+        house.delivery.receipt(MessageRef(row.thread, row.message), "waiting")
     words = (
         "beambot was restarted just as this prompt was handed to the agent. "
         f"It is not known whether the agent took it:\n{row.text[:500]}"

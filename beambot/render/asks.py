@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+from pathlib import PurePath
 
 from msgspec import Struct
 
@@ -173,11 +174,11 @@ def _permission(body: PermissionRequest, folder: str) -> list[AnyOutBlock]:
     if body.reason:
         facts.append(Fact("Why", redact(body.reason)))
     blocks.append(Facts(tuple(facts)))
-    blocks += [change(diff) for diff in body.diffs]
+    blocks += [change(diff, folder) for diff in body.diffs]
     return blocks
 
 
-def change(diff: Diff) -> Change:
+def change(diff: Diff, folder: str = "") -> Change:
     """A changed file as a unified diff, with its counts."""
     unified = diff.unified
     if not unified:
@@ -190,7 +191,14 @@ def change(diff: Diff) -> Change:
     first = next((number for number, line in enumerate(lines) if line.startswith("@@")), 0)
     added = sum(line.startswith("+") for line in lines[first:])
     removed = sum(line.startswith("-") for line in lines[first:])
-    return Change(redact(diff.path), _short(redact(unified)), added, removed)
+    return Change(redact(_within(diff.path, folder)), _short(redact(unified)), added, removed)
+
+
+def _within(path: str, folder: str) -> str:
+    """A path as it is called inside the project; one that leads outside stays whole."""
+    if not folder or ".." in PurePath(path).parts:
+        return path
+    return str(PurePath(path).relative_to(folder)) if PurePath(path).is_relative_to(folder) else path
 
 
 def _short(text: str) -> str:

@@ -64,10 +64,10 @@ def turn_buttons(turn: Turn, session: str, *, stop_button: bool) -> tuple[tuple[
     return ()
 
 
-def after_cut(session: str, turn: str = "") -> tuple[tuple[Button, ...], ...]:
+def after_cut(session: str, turn: str, *, prompted: bool) -> tuple[tuple[Button, ...], ...]:
     """What can be done about a turn that was cut off; one that nobody prompted cannot be sent again."""
-    buttons = [Button("Go on", f"cmd:/continue {session}", style="primary")]
-    if turn:
+    buttons = [Button("Go on", f"cmd:/continue {session} {turn}", style="primary")]
+    if prompted:
         buttons.append(Button("Send again", f"cmd:/again {turn}"))
     return (tuple(buttons),)
 

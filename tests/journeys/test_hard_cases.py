@@ -100,7 +100,7 @@ async def test_sent_again_is_a_turn_and_a_message_of_its_own(tmp_path: Path) -> 
         await world.quiet()
         assert [text.split("\n")[0] for text in world.chat.screen()] == ["first try", "hello"]
         await world.chat.presses("Send again")
-        await world.sees("It is on its way already.")
+        await world.sees("It was taken up already.")
         assert len(world.agent.last.prompts) == 2
 
 

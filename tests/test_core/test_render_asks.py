@@ -300,3 +300,16 @@ def test_a_summary_is_one_line() -> None:
     assert summary(question(item(text="Which\none?"))) == "Which one?"
     assert summary(question()) == "a question"
     assert summary(PlanReview("a", "plan")) == "a plan to review"
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("/repo/src/a.py", "src/a.py"),
+        ("/repository/a.py", "/repository/a.py"),
+        ("/repo/../etc/passwd", "/repo/../etc/passwd"),
+        ("src/a.py", "src/a.py"),
+    ],
+)
+def test_a_changed_file_is_called_by_its_name_in_the_project(path: str, shown: str) -> None:
+    assert change(Diff(path, "a", "b"), "/repo").path == shown

@@ -193,5 +193,6 @@ def test_what_can_be_done_about_a_turn() -> None:
     assert labels(played(Result())) == []
     assert labels(played(Result("error"))) == ["Send again"]
     assert labels(played(Result("limit"))) == ["Send again"]
-    rows = (*turn_buttons(played(), "s" * 16, stop_button=True), *after_cut("s" * 16, "t" * 16))
+    rows = (*turn_buttons(played(), "s" * 16, stop_button=True), *after_cut("s" * 16, "t" * 16, prompted=True))
     assert all(len(button.data.encode()) <= 64 for row in rows for button in row)
+    assert [button.label for row in after_cut("s", "t", prompted=False) for button in row] == ["Go on"]

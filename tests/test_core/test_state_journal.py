@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -214,12 +213,18 @@ def _whole(bodies: Sequence[AnyBody], thinking: bool) -> tuple[Text | Thinking]:
 
 
 LOST = "a complete message drops a pending run that it does not complete"
+
+
 async def test_a_picture_does_not_drop_the_words_before_it() -> None:
     picture = Assistant((Image("image/png", "AA=="),))
     assert told(await written(TextDelta("kept"), picture, Result())) == [("text", "kept")]
+
+
 async def test_a_message_of_a_subagent_does_not_drop_the_words_of_its_caller() -> None:
     records = await written(TextDelta("kept "), (Assistant((Text("other"),)), "tool"), Result())
     assert "kept " in "".join(text for _, text in told(records))
+
+
 async def test_words_do_not_drop_the_reasoning_before_them() -> None:
     records = await written(ThinkingDelta("hm"), Assistant((Text("yes"),)), Result())
     assert told(records) == [("thinking", "hm"), ("text", "yes")]

@@ -75,6 +75,8 @@ async def test_a_sleeper_that_was_cancelled_holds_nobody_up() -> None:
     before = clock.now()
     await clock.advance(5.0)
     assert clock.now() == before + 5.0
+
+
 def test_sequential_ids_differ() -> None:
     ids = SequentialIds()
     assert len({ids.new() for _ in range(50)}) == 50
@@ -230,8 +232,10 @@ class TestScriptedAdapter(AdapterContract):
 
     def make_adapter(self, context: PluginContext) -> BackendAdapter:
         return ByPrompt(clock=context.clock)
+
     def test_an_allowed_permission_is_resolved_before_the_result(self, tmp_path: Path) -> None:
         super().test_an_allowed_permission_is_resolved_before_the_result(tmp_path)
+
     def test_a_denied_permission_is_resolved_before_the_result(self, tmp_path: Path) -> None:
         super().test_a_denied_permission_is_resolved_before_the_result(tmp_path)
 

@@ -112,18 +112,40 @@ async def resume(desk: Desk, args: str) -> None:
 
 
 async def carry_on(desk: Desk, args: str) -> None:
-    """/continue: resume, and have the agent take up what was cut off."""
-    row = await _named(desk, args) if args else await desk.session()
+    """/continue [session [turn]]: resume, and have the agent take up what was cut off, once."""
+    name, _, cut = args.partition(" ")
+    row = await _named(desk, name) if name else await desk.session()
     if row is None:
         return
     if desk.sessions.running(row.id) or await desk.house.store.turns.queued(row.id):
         await desk.say("It is working already.")
-    else:
-        await desk.prompt(
-            row,
-            "You were cut off before you could finish: the program between us was restarted. "
-            "Go on where you stopped, and ask again for what you still need permission for.",
-        )
+        return
+    turn = await desk.house.store.turns.get(cut) if cut else None
+    if turn is not None and not await _take_up(desk, turn):
+        return
+    await desk.prompt(
+        row,
+        "You were cut off before you could finish: the program between us was restarted. "
+        "Go on where you stopped, and ask again for what you still need permission for.",
+    )
+
+
+async def _take_up(desk: Desk, turn: TurnRow) -> bool:
+    """Claim a turn that is over, so that it is taken up once however often its buttons are pressed."""
+    state = "cancelled" if turn.state == "unsure" else turn.state
+    async with desk.house.store.transaction():
+        newest = await desk.house.store.turns.get(turn.id)
+        free = newest is not None and newest.state == turn.state and newest.note != _AGAIN
+        if free:
+            await desk.house.store.turns.update(turn.id, state=state, note=_AGAIN)
+    if not free:
+        await desk.say("It was taken up already.")
+        return False
+    threads = await desk.house.store.shown.standing_in(f"cut:{turn.id}")
+    if threads:
+        words = Notice(f"{desk.member.name} took up what was cut off here.")
+        await desk.house.say(threads, words, key=f"cut:{turn.id}")
+    return True
 
 
 async def queue(desk: Desk, args: str) -> None:
@@ -165,21 +187,13 @@ async def again(desk: Desk, args: str) -> None:
     row = await desk.house.store.sessions.get(turn.session)
     if row is None:
         return
+    if not await _take_up(desk, turn):
+        return
     now = desk.house.clock.now()
     fresh = replace(
         turn, id=desk.house.ids.new(), state="queued", note="", created_at=now, started_at=None, ended_at=None
     )
-    async with desk.house.store.transaction():
-        # The one atomic step that makes two quick presses one: what was sent again cannot be sent again.
-        changed = await desk.house.store.turns.update(
-            turn.id, expect=turn.state, state=turn.state if turn.state != "unsure" else "cancelled", note=_AGAIN
-        )
-        once = changed and turn.note != _AGAIN
-        if once:
-            await desk.house.store.turns.add(fresh)
-    if not once:
-        await desk.say("It is on its way already.")
-        return
+    await desk.house.store.turns.add(fresh)
     if row.state in ("failed", "closed"):
         await desk.house.store.sessions.update(row.id, state="idle")
     await desk.sessions.prompted(fresh)
@@ -259,5 +273,5 @@ COMMANDS = (
     Command("close", "participant", "end the agent of this session", close),
     Command("drop", "participant", "take a queued prompt back", drop, "turn", hidden=True),
     Command("again", "participant", "send a prompt once more", again, "turn", hidden=True),
-    Command("continue", "participant", "go on after a cut", carry_on, "session", hidden=True),
+    Command("continue", "participant", "go on after a cut", carry_on, "session turn", hidden=True),
 )

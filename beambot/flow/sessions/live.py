@@ -304,7 +304,7 @@ class LiveSession:
         words = "beambot was stopped while the agent was working." if shutdown else "The session was closed."
         await self.pump.fail(words, outcome="interrupted")
         if shutdown and row is not None:
-            buttons = after_cut(self.id, row.id if row.origin != "agent" else "")
+            buttons = after_cut(self.id, row.id, prompted=row.origin != "agent")
             notice = Notice("The session is kept: go on when beambot is back.", level="warning")
             await self._house.say(await self._threads(), notice, buttons=buttons, key=f"cut:{row.id}")
         await self.agent.end()
