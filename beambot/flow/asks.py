@@ -31,6 +31,7 @@ _KINDS: dict[type, AskKind] = {
 }
 _LOOK_EVERY_SECONDS = 5.0
 _QUICK_TRIES = 50
+_PLAIN = ("allow", "deny", "reject", "yes", "no")
 AWAY = "Nobody answered in time. Treat this as a no, and do not try to get around it."
 
 
@@ -248,7 +249,7 @@ def _outcome(body: Ask, answer: Answer, outcome: str, who: str, took: float) -> 
     words = {"allowed": "Allowed", "denied": "Denied", "answered": "Answered"}[outcome]
     if outcome == "answered":
         words += ": " + "; ".join(", ".join(values) for values in answer.fields.values() if values)
-    elif option:
+    elif option and option.casefold() not in _PLAIN:
         words += f" ({option})"
     if answer.text:
         words += f": {answer.text}"

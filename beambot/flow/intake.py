@@ -233,6 +233,7 @@ class Intake:
             message=message,
             created_at=self._house.clock.now(),
         )
+        log.info("prompt", session=session.id, turn=turn.id, who=member.name)
         async with self._house.store.transaction():
             await self._house.store.turns.add(turn)
             if number is not None:

@@ -61,7 +61,7 @@ async def test_prompt_streams_asks_and_writes_after_a_press(browser: Any, house:
 
         await card.get_by_role("button", name="Allow", exact=True).click()
         await expect(page.locator("#log")).to_contain_text("I wrote note.txt.")
-        await expect(page.locator("#log")).to_contain_text("Allowed (Allow) by ana")
+        await expect(page.locator("#log")).to_contain_text("Allowed by ana")
         await expect(page.locator(".action")).to_have_count(0)
         await expect(page.locator(".said .receipt")).to_have_text("Done")
         assert (house.project / "note.txt").read_text() == "Written by the demo agent, prompt 1.\n"
@@ -73,7 +73,7 @@ async def test_a_denied_write_is_not_made_and_the_agent_knows(browser: Any, hous
         await say(page, "write note.txt")
         await page.get_by_role("button", name="Reject").click()
         await expect(page.locator("#log")).to_contain_text("I did not write note.txt.")
-        await expect(page.locator("#log")).to_contain_text("Denied (Reject) by ana")
+        await expect(page.locator("#log")).to_contain_text("Denied by ana")
         assert not (house.project / "note.txt").exists()
 
 
@@ -127,7 +127,7 @@ async def test_two_people_share_a_thread_and_one_answer_settles_both_cards(brows
         await expect(ben.locator(".card")).to_be_visible()
         await ben.get_by_role("button", name="Allow", exact=True).click()
         for page in (ana, ben):
-            await expect(page.locator(".notice.success")).to_contain_text("Allowed (Allow) by ben")
+            await expect(page.locator(".notice.success")).to_contain_text("Allowed by ben")
             await expect(page.locator(".action")).to_have_count(0)
             await expect(page.locator("#log")).to_contain_text("I wrote shared.txt.")
         await expect(ben.locator(".said .receipt").first).to_have_text("local")

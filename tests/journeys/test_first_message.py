@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import json
+import logging
 from pathlib import Path
 
+import structlog
+
+from beambot import log
 from beambot.model.bodies import (
     AskOption,
     PermissionRequest,
@@ -40,7 +46,7 @@ async def test_a_prompt_streams_asks_and_ends(tmp_path: Path) -> None:
 
         await world.chat.presses("Allow", who="2")
         await world.sees("All tests pass.")
-        await world.sees("Allowed (Allow) by user2")
+        await world.sees("Allowed by user2")
         await world.quiet()
 
         assert world.agent.last.answers[0].option == "yes-1"
@@ -54,5 +60,24 @@ async def test_a_denial_reaches_the_agent_and_closes_the_card(tmp_path: Path) ->
         await world.chat.says("run the tests")
         await world.sees("pytest -q")
         await world.chat.presses("Deny")
-        await world.sees("Denied (Deny) by user1")
+        await world.sees("Denied by user1")
         assert world.agent.last.answers[0].verdict == "deny"
+
+
+async def test_one_id_follows_a_message_from_the_inbox_to_the_end_of_its_turn(tmp_path: Path) -> None:
+    lines = io.StringIO()
+    handlers = list(logging.getLogger().handlers)
+    log.configure(stream=lines, json=True)
+    try:
+        async with World(tmp_path, [Emit(TextDelta("hi")), Emit(Result())]) as world:
+            await world.chat.says("hello", update="u-1")
+            await world.sees("hi")
+            await world.quiet()
+    finally:
+        structlog.reset_defaults()
+        logging.getLogger().handlers[:] = handlers
+    said = [json.loads(line) for line in lines.getvalue().splitlines()]
+    prompt = next(line for line in said if line["event"] == "prompt")
+    assert prompt["inbound"] == "fake:u-1"
+    followed = [line["event"] for line in said if line.get("turn") == prompt["turn"]]
+    assert followed == ["prompt", "turn handed over", "turn ended"]

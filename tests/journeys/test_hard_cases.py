@@ -114,7 +114,7 @@ async def test_an_ask_is_shown_where_it_was_prompted_when_the_thread_moved_on(tm
         gate.set()
         await world.until(lambda: "Allow" in world.chat.labels())
         await world.chat.presses("Allow")
-        await world.sees("Allowed (Allow) by user1")
+        await world.sees("Allowed by user1")
         assert len(world.agent.last.answers) == 1
 
 

@@ -79,7 +79,7 @@ async def test_killed_while_an_ask_is_open_it_is_void_and_can_be_asked_again(hou
     await phone.press("Resume and ask again")
     await phone.press("Allow")
     await phone.sees("I wrote note.txt.")
-    await phone.sees("Allowed (Allow) by ana")
+    await phone.sees("Allowed by ana")
     assert len((house.project / "note.txt").read_text().splitlines()) == 1
     assert len(house.prompts()) == 2
 

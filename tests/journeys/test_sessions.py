@@ -160,7 +160,7 @@ async def test_words_answer_a_card_only_as_a_direct_reply(tmp_path: Path) -> Non
         await world.sees("That is not one of the answers.")
         assert world.agent.last.answers == []
         await world.chat.says("no because it is Friday", reply_to=card.message)
-        await world.sees("Denied (Deny): because it is Friday by user1")
+        await world.sees("Denied: because it is Friday by user1")
         assert world.agent.last.answers[0].text == "because it is Friday"
 
 

@@ -198,6 +198,7 @@ class LiveSession:
         if not await turns.update(row.id, expect="queued", state="handed", started_at=now):
             self.pump.abandon()
             return
+        log.info("turn handed over", session=self.id, turn=row.id)
         await self._name(row)
         await self.pump.handed()
         await self._hand_over(row, backend)

@@ -308,6 +308,7 @@ class Pump:
         assert self.turn is not None
         assert self.row is not None
         state, receipt = _ENDINGS[result.outcome]
+        log.info("turn ended", session=self.session, turn=self.turn.id, outcome=result.outcome)
         for screen in self._screens:
             screen.turn = self.turn
         await self._house.journal.flush()
