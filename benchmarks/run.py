@@ -17,7 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[0] = str(ROOT)
 
-from benchmarks.figures import Figure  # noqa: E402 the line above makes it importable
+from beambot import log  # noqa: E402 the line above makes it importable
+from benchmarks.figures import Figure  # noqa: E402
 
 TOPICS = ("turns", "crowd", "pressing", "starting", "staleness")
 TOPIC_SECONDS = 180
@@ -63,6 +64,8 @@ def collect(topics: list[str]) -> tuple[list[Figure], list[str]]:
 
 def measure(topic: str) -> int:
     """Inside the topic's own process: measure, and hand the figures to the parent as JSON."""
+    # On stderr, as `beambot up` writes them: the figures alone stand on stdout.
+    log.configure(level="error")
     figures: list[Figure] = importlib.import_module(f"benchmarks.{topic}").measure()
     json.dump([list(figure) for figure in figures], sys.stdout)
     return 0
