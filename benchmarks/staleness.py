@@ -35,7 +35,6 @@ KINDS = {
     "private": (1.0, Budget(scope="chat", calls=3, seconds=3.0)),
     "group": (3.0, Budget(scope="chat", calls=20, seconds=60.0)),
 }
-LATER = "informative: the pace of real chats is tuned with the first of them"
 
 
 def measure() -> list[Figure]:
@@ -129,7 +128,7 @@ async def _measure(kind: str, interval: float, limit: Budget) -> list[Figure]:
     made = [call.what for call in chat.calls]
     sent = f"{made.count('post')} posts, {made.count('edit')} edits"
     mean, p95 = sum(ages) / len(ages), percentile(ages, 0.95)
-    note = f"{LATER}; {mean:.2f} s mean, {p95:.2f} s p95, {sent}"
+    note = f"{mean:.2f} s mean, {p95:.2f} s p95, {sent}"
     values = {
         "mean": (mean / (interval / 2), "x_optimum", 1.1),
         "p95": (p95 / (0.95 * interval), "x_optimum", 1.15),
@@ -138,7 +137,7 @@ async def _measure(kind: str, interval: float, limit: Budget) -> list[Figure]:
         "broken": (float(not intact), "answers", 0.0),
     }
     return [
-        Figure(f"staleness_{kind}_{name}", value, unit, budget, binding=False, note=note)
+        Figure(f"staleness_{kind}_{name}", value, unit, budget, note=note)
         for name, (value, unit, budget) in values.items()
     ]
 

@@ -22,6 +22,9 @@ _SMALL = 0.25
 _FENCE = 44
 # How far a look ahead goes for the end of a secret.
 _AHEAD = 4096
+# A page is sealed early when it is this full, at a line or a word that ends so close before what stands.
+_ENOUGH = 0.35
+_BACK = 120
 _BLANK = re.compile(r"[ \n]+")
 
 
@@ -34,10 +37,14 @@ class Cursor(Struct, frozen=True):
 
 
 class Pages(Struct, frozen=True):
-    """How far a turn has been laid out: where each sealed page begins, which of them may still change."""
+    """How far a turn has been laid out: where each page begins, which sealed ones may still change.
+
+    `early` ones were sealed where they stood in the chat: no text of theirs waits to be shown.
+    """
 
     starts: tuple[Cursor, ...] = (Cursor(),)
     unsettled: tuple[int, ...] = ()
+    early: tuple[int, ...] = ()
 
 
 class Paper(Struct, frozen=True):
@@ -47,10 +54,22 @@ class Paper(Struct, frozen=True):
     unit: Unit
 
 
+def extent(turn: Turn) -> Cursor:
+    """The end of a turn as it stands now."""
+    parts = turn.every_part
+    last = parts[-1] if parts else None
+    length = len(last.text) if isinstance(last, Words) and not last.thinking else 0
+    return Cursor(max(len(parts) - 1, 0), length)
+
+
 def lay_out(
-    turn: Turn, pages: Pages, paper: Paper, settings: Rendering, now: float
+    turn: Turn, pages: Pages, paper: Paper, settings: Rendering, now: float, seen: Cursor | None = None
 ) -> tuple[Pages, list[tuple[int, tuple[AnyOutBlock, ...]]]]:
-    """The pages that may have changed since last time, as number and blocks; and how far it now is."""
+    """The pages that may have changed since last time, as number and blocks; and how far it now is.
+
+    `seen` is how much of the newest page stands in the chat. A page that is full is sealed there, so that one
+    call, the post of the next page, shows everything that is new.
+    """
     painted: list[tuple[int, tuple[AnyOutBlock, ...]]] = []
     filler = _Filler(turn, paper, settings, now)
     unsettled: list[int] = []
@@ -59,7 +78,7 @@ def lay_out(
         painted.append((number, filler.repaint(begin, end)))
         if filler.has_running(begin, end):
             unsettled.append(number)
-    starts = list(pages.starts)
+    starts, early = list(pages.starts), list(pages.early)
     under = _under(turn, paper, settings, now)
     foot = sum(size(block, paper.unit) for block in under)
     full = max(paper.limit - _RESERVE, paper.limit // 2)
@@ -70,7 +89,11 @@ def lay_out(
             blocks, rest = filler.fill(begin, paper.limit - foot)
         if rest is None:
             painted.append((number, blocks + under))
-            return Pages(tuple(starts), tuple(unsettled)), painted
+            return Pages(tuple(starts), tuple(unsettled), tuple(early)), painted
+        sealed = filler.seal(begin, seen) if seen is not None and number == len(pages.starts) - 1 else None
+        if sealed is not None:
+            blocks, rest = filler.repaint(begin, sealed), sealed
+            early.append(number)
         painted.append((number, blocks))
         if filler.has_running(begin, rest):
             unsettled.append(number)
@@ -129,6 +152,35 @@ class _Filler:
                     room -= measure(shown, self.unit) + 2
             index, offset, fence = index + 1, 0, ""
         return tuple(blocks), None
+
+    def seal(self, begin: Cursor, seen: Cursor) -> Cursor | None:
+        """Where a page that stands in the chat up to `seen` may end: there, or a little before. None: nowhere."""
+        if (seen.part, seen.offset) <= (begin.part, begin.offset) or seen.part >= len(self.parts):
+            return None
+        part = self.parts[seen.part]
+        end: Cursor | None = Cursor(seen.part + 1)
+        if isinstance(part, Words) and not part.thinking:
+            end = self._seal_words(part, begin, seen)
+        if end is None or (end.part, end.offset) <= (begin.part, begin.offset):
+            return None
+        filled = sum(size(block, self.unit) for block in self.repaint(begin, end))
+        return end if filled >= self.limit * _ENOUGH else None
+
+    def _seal_words(self, part: Words, begin: Cursor, seen: Cursor) -> Cursor | None:
+        first, fence = (begin.offset, begin.fence) if seen.part == begin.part else (0, "")
+        text = part.text.between(first, seen.offset + _AHEAD)
+        length = seen.offset - first
+        if length > len(text):
+            return None
+        line, word = text.rfind("\n", 0, length) + 1, text.rfind(" ", 0, length) + 1
+        if line >= length - _BACK and line:
+            length = line
+        elif open_fence(text[:length], fence):
+            return None
+        elif word >= length - _BACK and word:
+            length = word
+        length = _clear_of_secrets(text, length)
+        return Cursor(seen.part, first + length, open_fence(text[:length], fence)) if length else None
 
     def repaint(self, begin: Cursor, end: Cursor) -> tuple[AnyOutBlock, ...]:
         """A sealed page again, with its tools as they stand now."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from beambot.flow.delivery.screens import Screen
 from beambot.model.bodies import Result, TextDelta, ToolEnded, ToolStarted
 from beambot.model.capabilities import PlatformCapabilities
@@ -12,6 +15,7 @@ from beambot.model.settings import Rendering
 from beambot.state.turn import Turn, reduce
 
 CHAT = PlatformCapabilities(text_limit=400, buttons=5)
+WIDE = PlatformCapabilities(text_limit=4000, buttons=5)
 
 
 def a_screen(capabilities: PlatformCapabilities = CHAT) -> Screen:
@@ -107,6 +111,46 @@ def test_what_is_left_at_the_end_is_everything_that_does_not_stand_yet() -> None
     assert first is not None
     screen.confirm(first, "m1")
     hear(screen, Result())
-    left = screen.pending(1.0)
+    left = [page for page, _ in screen.pending(1.0)]
     assert first.key not in [page.key for page in left]
     assert "".join(plain_text(page) for page in [first, *left]) == "word " * 150
+
+
+WORDS = st.lists(
+    st.sampled_from(["word ", "a longer piece of text ", "line\n", "\n\n", "x" * 30, "é🙂 "]), max_size=12
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(WORDS, min_size=1, max_size=60))
+def test_one_call_shows_all_that_is_new_and_nothing_is_lost_or_said_twice_in_the_end(said: list[list[str]]) -> None:
+    screen = a_screen(WIDE)
+    chat: dict[str, str] = {}
+    whole = ""
+    for number, words in enumerate(said):
+        piece = "".join(words) * 3 + f"<{number}>"
+        whole += piece
+        hear(screen, TextDelta(piece))
+        page = screen.next_page(1.0)
+        assert page is not None
+        chat[page.key] = plain_text(page)
+        screen.confirm(page, page.key)
+        assert any(f"<{number}>" in text for text in chat.values())
+    hear(screen, Result())
+    for page, _ in screen.pending(1.0):
+        chat[page.key] = plain_text(page)
+    assert all(len(text) <= WIDE.text_limit for text in chat.values())
+    assert "".join(chat[key] for key in sorted(chat, key=lambda key: int(key.rpartition(":")[2]))) == whole
+
+
+def test_a_page_that_is_sealed_where_it_stands_is_tidied_last() -> None:
+    screen = a_screen(WIDE)
+    for number in range(4):
+        hear(screen, TextDelta(f"{number} " + "word " * 300))
+        page = screen.next_page(1.0)
+        assert page is not None
+        screen.confirm(page, page.key)
+    hear(screen, TextDelta("the end"), Result())
+    left = screen.pending(1.0)
+    assert [untidy for _, untidy in left] == sorted(untidy for _, untidy in left)
+    assert "the end" in plain_text(left[0][0])

@@ -68,8 +68,9 @@ class Delivery:
         now = self._clock.now()
         async with self._store.transaction():
             for screen in screens:
-                for page in screen.pending(now):
-                    rows.append(await self._row(screen.thread, page, Priority.FINAL))
+                for page, untidy in screen.pending(now):
+                    priority = Priority.TIDY if untidy else Priority.FINAL
+                    rows.append(await self._row(screen.thread, page, priority))
         for screen in screens:
             lane = self._lane(screen.thread)
             if lane is not None:
@@ -82,6 +83,7 @@ class Delivery:
         lane = self._lane(screen.thread)
         if lane is None or screen.thread in self._parked:
             return
+        screen.tidying = False
         if screen.waiting_since is None:
             screen.waiting_since = self._clock.monotonic()
             lane.screens[(screen.thread, screen.turn.id)] = screen

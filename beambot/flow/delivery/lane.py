@@ -114,7 +114,8 @@ class Lane:
                 consider(screen, screen.thread, Priority.ANSWER, 0.0, -inf)
             else:
                 since = screen.waiting_since or 0.0
-                consider(screen, screen.thread, Priority.STREAM, since, screen.last_call + gap)
+                priority = Priority.TIDY if screen.tidying else Priority.STREAM
+                consider(screen, screen.thread, priority, since, screen.last_call + gap)
         if self.small:
             key, (thread, _) = next(iter(self.small.items()))
             if self.platform.capabilities.reactions_counted:

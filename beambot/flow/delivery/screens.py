@@ -7,7 +7,7 @@ from beambot.model.ids import ThreadRef
 from beambot.model.outbound import Outgoing
 from beambot.model.settings import Rendering
 from beambot.render.compose import turn_buttons
-from beambot.render.layout import Pages, Paper, lay_out
+from beambot.render.layout import Cursor, Pages, Paper, extent, lay_out
 from beambot.state.turn import Turn
 
 
@@ -27,6 +27,7 @@ class Screen:
         self.session = session
         self.turn = turn
         self.urgent = False
+        self.tidying = False
         self.waiting_since: float | None = None
         self.last_call = float("-inf")
         self._reply_to = reply_to
@@ -38,16 +39,27 @@ class Screen:
         self._newest: dict[int, Outgoing] = {}
         self._wanted: dict[int, Outgoing] = {}
         self._messages: dict[str, str] = {}
+        self._last = 0
+        self._sent: tuple[Outgoing, int, Cursor] | None = None
+        self._seen: tuple[int, Cursor] | None = None
 
     def next_page(self, now: float) -> Outgoing | None:
-        """The first page that does not stand in the chat as it should."""
+        """The page to send next: the first that has something new to read, else one to tidy."""
         self._paint(now)
-        return self._wanted[min(self._wanted)] if self._wanted else None
+        fresh = [number for number in self._wanted if number not in self._pages.early]
+        self.tidying = not fresh
+        if not self._wanted:
+            return None
+        page = self._wanted[min(fresh or self._wanted)]
+        if page is self._newest.get(self._last):
+            self._sent = (page, self._last, extent(self.turn))
+        return page
 
-    def pending(self, now: float) -> list[Outgoing]:
-        """Every page that does not stand as it should: what is left to do when the turn has ended."""
+    def pending(self, now: float) -> list[tuple[Outgoing, bool]]:
+        """Every page that does not stand as it should when the turn has ended, and whether it is only untidy."""
         self._paint(now)
-        return [self._wanted[number] for number in sorted(self._wanted)]
+        early = self._pages.early
+        return [(self._wanted[n], n in early) for n in sorted(self._wanted, key=lambda n: (n in early, n))]
 
     def message(self, page: Outgoing) -> str:
         """The id under which this page stands already, if it does."""
@@ -57,6 +69,8 @@ class Screen:
         """This page stands in the chat now, under this id."""
         self._messages[page.key] = message
         number = int(page.key.rpartition(":")[2])
+        if self._sent is not None and self._sent[0] is page:
+            self._seen = self._sent[1:]
         if self._wanted.get(number) == page:
             del self._wanted[number]
 
@@ -65,8 +79,9 @@ class Screen:
         if turn is self._painted:
             return
         self._painted = turn
-        self._pages, pages = lay_out(turn, self._pages, self._paper, self._settings, now)
-        last = len(self._pages.starts) - 1
+        seen = self._seen[1] if self._seen is not None and self._seen[0] == self._last else None
+        self._pages, pages = lay_out(turn, self._pages, self._paper, self._settings, now, seen)
+        last = self._last = len(self._pages.starts) - 1
         for number, blocks in pages:
             if not blocks:
                 continue
