@@ -27,6 +27,13 @@ from beambot.model.ports import Answer
 
 _LONG = 3000
 _STYLES = {"allow_once": "primary", "allow_always": "plain", "reject_once": "danger", "reject_always": "danger"}
+_ORDER = ("allow_once", "allow_always", "reject_once", "reject_always")
+_NAMES = {
+    "allow_once": "Allow once",
+    "allow_always": "Always allow",
+    "reject_once": "Deny",
+    "reject_always": "Always deny",
+}
 _ALLOW = AskOption("", "Allow", "allow_once")
 _DENY = AskOption("", "Deny", "reject_once")
 
@@ -50,14 +57,22 @@ def card(ask: str, body: Ask, *, folder: str, forms: bool, settled: Settled | No
 
 
 def choices(body: Ask) -> tuple[AskOption, ...]:
-    """What can be pressed, in the order of the buttons."""
+    """What can be pressed, in the order of the buttons: the smallest yes first, in words a person reads."""
     match body:
         case PermissionRequest(options=options) | PlanReview(options=options):
-            return options or (_ALLOW, _DENY)
+            named = tuple(AskOption(o.id, _in_plain_words(o), o.kind) for o in options)
+            if named and all(option.kind in _ORDER for option in named):
+                named = tuple(sorted(named, key=lambda option: _ORDER.index(option.kind)))
+            return named or (_ALLOW, _DENY)
         case Question(questions=questions):
             if len(questions) != 1:
                 return ()
             return tuple(AskOption(option.label, option.label) for option in questions[0].options)
+
+
+def _in_plain_words(option: AskOption) -> str:
+    """Some agents name an option by nothing but its kind."""
+    return _NAMES.get(option.name, option.name)
 
 
 def chosen(body: Ask, choice: int, by: str) -> Answer | None:
@@ -158,7 +173,7 @@ def _permission(body: PermissionRequest, folder: str) -> list[AnyOutBlock]:
         "fetch": "use the network",
         "mode": "change its mode",
         "read": "read something",
-    }.get(body.kind, "use a tool")
+    }.get("execute" if "command" in body.input else body.kind, "use a tool")
     blocks: list[AnyOutBlock] = [Notice(f"{_name(body.agent)} wants to {verb}", level="ask")]
     facts = [Fact("What", redact(body.title), code=body.kind == "execute")]
     command = body.input.get("command")

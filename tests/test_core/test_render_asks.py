@@ -141,7 +141,7 @@ def test_what_an_option_means_is_shown() -> None:
 def test_an_open_card_is_loud_and_a_settled_one_has_no_buttons() -> None:
     open_card, closed = shown(MAY), shown(MAY, settled=Settled("Allowed by Ann", good=True))
     assert open_card.loud
-    assert [button.label for button in buttons(open_card)] == ["Always", "Allow once", "No"]
+    assert [button.label for button in buttons(open_card)] == ["Allow once", "Always", "No"]
     assert (closed.buttons, closed.form, closed.loud) == ((), None, False)
     assert closed.blocks[-1] == Notice("Allowed by Ann", level="success")
     assert closed.key == open_card.key
@@ -159,7 +159,7 @@ def test_buttons_fit_into_what_a_chat_gives_back() -> None:
 
 
 def test_the_style_of_a_button_follows_its_kind() -> None:
-    assert [button.style for button in buttons(shown(MAY))] == ["plain", "primary", "danger"]
+    assert [button.style for button in buttons(shown(MAY))] == ["primary", "plain", "danger"]
 
 
 # ── what is meant ────────────────────────────────────────────────────────────────────────────────────
@@ -172,7 +172,7 @@ def test_without_options_of_its_own_an_ask_can_be_allowed_and_denied() -> None:
         assert chosen(body, 1, "ann") == Answer(ask="a", verdict="deny", by="ann")
 
 
-@pytest.mark.parametrize(("number", "verdict", "option"), [(0, "allow", "always-id"), (2, "deny", "no-id")])
+@pytest.mark.parametrize(("number", "verdict", "option"), [(1, "allow", "always-id"), (2, "deny", "no-id")])
 def test_a_press_means_the_option_in_its_place(number: int, verdict: str, option: str) -> None:
     answer = chosen(MAY, number, "ann")
     assert answer is not None
@@ -313,3 +313,17 @@ def test_a_summary_is_one_line() -> None:
 )
 def test_a_changed_file_is_called_by_its_name_in_the_project(path: str, shown: str) -> None:
     assert change(Diff(path, "a", "b"), "/repo").path == shown
+
+
+def test_options_that_are_named_by_their_kind_are_put_in_words_and_the_smallest_yes_comes_first() -> None:
+    kinds = ("allow_always", "allow_once", "reject_always", "reject_once")
+    body = PermissionRequest("a", "shell", options=tuple(AskOption(f"id-{k}", k, k) for k in kinds))
+    assert [option.name for option in choices(body)] == ["Allow once", "Always allow", "Deny", "Always deny"]
+    answer = chosen(body, 0, "me")
+    assert answer is not None
+    assert (answer.option, answer.verdict) == ("id-allow_once", "allow")
+
+
+def test_a_tool_of_any_kind_with_a_command_wants_to_run_a_command() -> None:
+    body = PermissionRequest("a", "shell", input={"command": "make"})
+    assert "The agent wants to run a command" in plain_text(card("x", body, folder="/repo", forms=True))
