@@ -251,3 +251,26 @@ async def test_a_prompt_while_an_idle_session_closes_is_played_by_its_successor(
         await world.quiet()
         numbers = [m.seq for m in await world.store.journal.read(world.agent.last.options.session)]
         assert numbers == sorted(set(numbers))
+
+
+async def test_a_disk_that_is_full_at_the_end_of_a_turn_does_not_leave_the_session_working(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = anyio.Event()
+    async with World(tmp_path, [[Emit(TextDelta("before ")), WaitFor(gate), *HELLO], HELLO]) as world:
+        await world.chat.says("go")
+        await world.sees("before")
+
+        async def full(*_: object, **__: object) -> None:
+            raise StoreFull("no room left")
+
+        with monkeypatch.context() as patch:
+            for part, name in (("turns", "update"), ("asks", "open"), ("sessions", "update"), ("outbox", "put")):
+                patch.setattr(getattr(world.store, part), name, full)
+            gate.set()
+            await world.sees("before hello")
+            assert isinstance(world.clock, FakeClock)
+            for _ in range(10):
+                await world.clock.advance(1)
+        second = await world.chat.says("and again")
+        await world.until(lambda: world.chat.receipts.get(second, [])[-1:] == ["done"])

@@ -305,8 +305,8 @@ class Pump:
             self.init = replace(self.init, **{key: value for key, value in news.items() if value})
 
     async def _finish(self, result: Result) -> None:
-        assert self.turn is not None
-        assert self.row is not None
+        if self.turn is None or self.row is None:
+            return
         state, receipt = _ENDINGS[result.outcome]
         log.info("turn ended", session=self.session, turn=self.turn.id, outcome=result.outcome)
         for screen in self._screens:
@@ -317,13 +317,13 @@ class Pump:
             await self._house.store.turns.update(
                 self.row.id, state=state, ended_at=self._house.clock.now(), note=result.error[:500]
             )
+            for ask in await self._house.store.asks.open(self.session):
+                if ask.turn == self.turn.id:
+                    await self._desk.withdrawn(self.session, ask.agent_ask, "the turn ended")
         except StoreError as error:
             # The end is still shown, only not kept: the lane has it in memory.
             log.error("the end of a turn could not be kept", session=self.session, why=str(error))
             self._show(urgent=True)
-        for ask in await self._house.store.asks.open(self.session):
-            if ask.turn == self.turn.id:
-                await self._desk.withdrawn(self.session, ask.agent_ask, "the turn ended")
         self._receipt(receipt)
         for row in self._joined:
             self._receipt_of(row, receipt)
