@@ -28,6 +28,7 @@ def read_projects(root: Section, adapters: Iterable[str]) -> list[tuple[Section,
     configured = list(adapters)
     only = configured[0] if len(configured) == 1 else ""
     projects: list[tuple[Section, Project]] = []
+    before = len(root.source.problems)
     for section in root.sections("projects"):
         name = _name(section, [project.name for _, project in projects])
         path = section.path_to("path")
@@ -47,7 +48,7 @@ def read_projects(root: Section, adapters: Iterable[str]) -> list[tuple[Section,
         )
         section.finish()
         projects.append((section, project))
-    if not projects and not root.has("projects"):
+    if not projects and len(root.source.problems) == before:
         fix = "add `projects:` with one entry: `- {name: …, path: …, adapter: …}`"
         root.problem("projects", "none", "one project or more", fix)
     return projects

@@ -152,6 +152,12 @@ def test_an_empty_file_lacks_everything(tmp_path: Path, text: str) -> None:
     assert keys == {"projects", "platforms", "members"}
 
 
+@pytest.mark.parametrize("projects", ["[]", "null", "{}"])
+def test_a_list_of_no_projects_is_one_problem(tmp_path: Path, projects: str) -> None:
+    text = GOOD.replace("projects:\n  - {name: shop, path: ., adapter: a}\n", f"projects: {projects}\n")
+    assert [problem.split(": ")[1] for problem in problems(tmp_path, text)] == ["projects"]
+
+
 @pytest.mark.parametrize("text", ["- a\n", "just words\n", "42\n"])
 def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, text: str) -> None:
     assert any("allowed a mapping" in problem for problem in problems(tmp_path, text))
