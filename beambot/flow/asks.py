@@ -6,7 +6,7 @@ import msgspec
 
 from beambot.flow.house import House
 from beambot.flow.sessions import Sessions
-from beambot.flow.waiting import alone
+from beambot.flow.waiting import alone, insist
 from beambot.log import get_logger
 from beambot.model.bodies import PermissionRequest, PlanReview, Question
 from beambot.model.ids import ThreadRef
@@ -144,15 +144,14 @@ class Asks:
             settled = await store.asks.get(row.id)
             return _late(settled, now) if settled is not None else "This is settled already."
         taken = await self._hand_over(row, answer)
-        await store.audit.add(
-            "answered",
-            member.name,
-            {"ask": row.id, "outcome": outcome, "taken": taken, "what": cards.summary(body)},
-        )
+        # The agent has its answer: from here on a failing database delays what is shown, and repeats nothing.
+        facts = {"ask": row.id, "outcome": outcome, "taken": taken, "what": cards.summary(body)}
+        await insist(self._house.clock, store.audit.add, "answered", member.name, facts)
         words = _outcome(body, answer, outcome, member.name, now - row.created_at)
         if not taken:
             words = f"{member.name} answered, but the agent does not wait for it any more: nothing was done."
-        await self._show(row, Settled(words, good=taken and outcome != "denied"))
+        settled_card = Settled(words, good=taken and outcome != "denied")
+        await insist(self._house.clock, self._show, row, settled_card)
         return words if taken else "The agent does not wait for this any more."
 
     async def _hand_over(self, row: AskRow, answer: Answer) -> bool:
@@ -161,7 +160,8 @@ class Asks:
         except Exception as error:
             log.error("an answer did not reach the agent", ask=row.id, exc_info=error)
             taken = False
-        await self._house.store.asks.note(row.id, "taken" if taken else "the agent did not take the answer")
+        fate = "taken" if taken else "the agent did not take the answer"
+        await insist(self._house.clock, self._house.store.asks.note, row.id, fate)
         return taken
 
     # ── time and restarts ────────────────────────────────────────────────────────────────────────

@@ -18,7 +18,7 @@ from beambot.flow.house import House
 from beambot.flow.people import People
 from beambot.flow.sessions import Sessions
 from beambot.flow.threads import Threads
-from beambot.flow.waiting import alone
+from beambot.flow.waiting import alone, insist
 from beambot.log import follow, get_logger, unfollow
 from beambot.model.ids import MessageRef, ThreadRef
 from beambot.model.inbound import (
@@ -105,6 +105,8 @@ class Intake:
         del self._lines[thread]
 
     async def _left_over(self) -> list[tuple[int, Inbound]]:
+        # Noted before the look: what ends while the database reads would else seem to be left over.
+        known = {number for rows in (*self._held.values(), *self._lines.values()) for number, _ in rows}
         try:
             found = await self._house.store.inbox.pending()
         except StoreError as error:
@@ -112,17 +114,19 @@ class Intake:
             self._overflow = True
             await self._house.clock.sleep(_RETRY_SECONDS)
             return []
-        known = {number for rows in (*self._held.values(), *self._lines.values()) for number, _ in rows}
         self._floor = max([self._floor, *(number for number, _ in found)])
         return [row for row in found if row[0] not in known]
 
     async def _take(self, number: int, inbound: Inbound) -> None:
         """Handle one update; while the database does not answer, it and those behind it wait."""
         follow(f"{inbound.platform}:{inbound.update}")
+        handled = False
         while True:
             try:
-                if await self._handle(number, inbound):
-                    await self._house.store.inbox.done(number)
+                if not handled and not await self._handle(number, inbound):
+                    return
+                handled = True
+                await self._house.store.inbox.done(number)
                 return
             except StoreError as error:
                 log.error("the database does not answer", why=str(error))
@@ -238,7 +242,8 @@ class Intake:
             await self._house.store.turns.add(turn)
             if number is not None:
                 await self._house.store.inbox.done(number)
-        await self._sessions.prompted(turn)
+        # It is written down: whatever fails from here on, it must not be written down again.
+        await insist(self._house.clock, self._sessions.prompted, turn)
 
     async def _which_project(self, number: int, inbound: Inbound, names: list[str]) -> bool:
         if not names:

@@ -65,10 +65,9 @@ async def _cut_off(house: House, asks: Asks, row: TurnRow) -> None:
     screens = [
         Screen(thread, row.session, turn, house.platforms[thread.platform].capabilities, house.rendering)
         for thread in threads
-        if thread.platform in house.platforms
     ]
     await house.delivery.finish(screens)
-    state = "interrupted" if not finished or turn.result is None else "done"
+    state = "done" if finished else "interrupted"
     await house.store.turns.update(row.id, state=state, ended_at=now, note=_CUT if not finished else "")
     if row.thread is not None and row.message:
         house.delivery.receipt(MessageRef(row.thread, row.message), "done" if finished else "cancelled")

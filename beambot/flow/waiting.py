@@ -7,10 +7,13 @@ from typing import Any
 
 import anyio
 
+from beambot.errors import StoreError
 from beambot.log import get_logger
 from beambot.model.ports import Clock
 
 log = get_logger("flow")
+
+_RETRY_SECONDS = 1.0
 
 
 async def wait_for(event: anyio.Event, clock: Clock, seconds: float | None) -> bool:
@@ -36,3 +39,14 @@ async def alone(work: Callable[..., Awaitable[object]], *args: Any) -> None:
         await work(*args)
     except Exception as error:
         log.error("a task failed", task=getattr(work, "__qualname__", str(work)), exc_info=error)
+
+
+async def insist(clock: Clock, work: Callable[..., Awaitable[object]], *args: Any) -> None:
+    """For what must follow from something that is done already: tried until the database takes it."""
+    while True:
+        try:
+            await work(*args)
+            return
+        except StoreError as error:
+            log.error("the database does not answer", why=str(error))
+            await clock.sleep(_RETRY_SECONDS)

@@ -14,7 +14,6 @@ from beambot.model.outbound import Outgoing
 from beambot.model.ports import Clock
 from beambot.store.connection import Database, Row
 from beambot.store.records import OutboxRow, ShownRow, content_hash
-from beambot.store.sessions import END
 
 log = get_logger("store")
 
@@ -136,10 +135,6 @@ class Shown:
             "DELETE FROM shown WHERE platform = ? AND chat = ? AND thread = ? AND key = ?",
             (thread.platform, thread.chat, thread.thread, key),
         )
-
-    async def with_prefix(self, thread: ThreadRef, prefix: str) -> list[ShownRow]:
-        """All pages of one thing, by our name."""
-        return await self._rows(thread, "AND key >= ? AND key < ? ORDER BY key", (prefix, prefix + END))
 
     async def _rows(self, thread: ThreadRef, rest: str, args: Sequence[Any]) -> list[ShownRow]:
         rows = await self._db.read(

@@ -73,15 +73,6 @@ class InboxRepo:
         )
         return row[0] or 0.0 if row else 0.0
 
-    async def find_message(self, thread: ThreadRef, message: str) -> int | None:
-        """The update that brought this message of a person, if it ever came."""
-        row = await self._db.first(
-            "SELECT id FROM inbox WHERE platform = ? AND chat = ? AND thread = ? AND message = ?"
-            " ORDER BY id LIMIT 1",
-            (thread.platform, thread.chat, thread.thread, message),
-        )
-        return row[0] if row else None
-
 
 class Journal:
     """Everything durable that agents said, numbered by session."""

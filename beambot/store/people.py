@@ -169,11 +169,6 @@ class Pairings:
         row = await self._db.first(f"SELECT {self._COLUMNS} FROM pairings WHERE id = ?", (id,))  # noqa: S608
         return PairingRow(*row) if row else None
 
-    async def latest(self) -> PairingRow | None:
-        """The newest."""
-        row = await self._db.first(f"SELECT {self._COLUMNS} FROM pairings ORDER BY id DESC LIMIT 1")  # noqa: S608
-        return PairingRow(*row) if row else None
-
     async def settle(self, id: int, role: str | None) -> None:
         """The owner has decided: a role, or none. An invitation that nobody used can only be withdrawn."""
         if role is None:

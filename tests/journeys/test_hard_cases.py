@@ -11,7 +11,9 @@ from msgspec.structs import replace
 from beambot.errors import RetryAfter, StoreFull
 from beambot.model.bodies import AskOption, AskResolved, PermissionRequest, Result, TextDelta
 from beambot.model.ids import ThreadRef
+from beambot.model.inbound import Inbound
 from beambot.model.settings import Limits, Project
+from beambot.store.records import TurnRow
 from beambot.testing.clock import FakeClock
 from beambot.testing.platform import FakePlatform
 from beambot.testing.scripted import Emit, Hang, ScriptedAdapter, ScriptedSession, WaitAnswer, WaitFor
@@ -274,3 +276,94 @@ async def test_a_disk_that_is_full_at_the_end_of_a_turn_does_not_leave_the_sessi
                 await world.clock.advance(1)
         second = await world.chat.says("and again")
         await world.until(lambda: world.chat.receipts.get(second, [])[-1:] == ["done"])
+
+
+async def test_looking_into_the_inbox_again_does_not_run_what_ends_meanwhile_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with World(tmp_path, HELLO) as world:
+        await world.chat.says("/projects")
+        await world.sees("shop")
+        intake, inbox = world.rooms.intake, world.store.inbox
+        read, handle = inbox.pending, intake._handle
+        looked, handled = anyio.Event(), anyio.Event()
+
+        async def slow_handle(number: int, inbound: Inbound) -> bool:
+            await looked.wait()
+            return await handle(number, inbound)
+
+        async def slow_look() -> list[tuple[int, Inbound]]:
+            found = await read()
+            looked.set()
+            await handled.wait()
+            return found
+
+        monkeypatch.setattr(intake, "_handle", slow_handle)
+        monkeypatch.setattr(inbox, "pending", slow_look)
+        message = await world.chat.says("once")
+        await world.until(lambda: bool(intake._lines))
+        intake._overflow = True
+        await world.chat.says("/whoami", thread=world.chat.thread("c2"))
+        await world.until(lambda: world.chat.receipts.get(message, [])[-1:] == ["done"])
+        handled.set()
+        await world.until(lambda: world.chat.shows("You are user1", world.chat.thread("c2")))
+        await world.quiet()
+        assert [prompt.text for prompt in world.agent.last.prompts] == ["once"]
+
+
+async def test_a_database_that_fails_behind_a_prompt_does_not_make_it_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with World(tmp_path, HELLO) as world:
+        real, failures = world.rooms.sessions.prompted, [StoreFull("no room left")] * 2
+
+        async def failing(row: TurnRow) -> None:
+            if failures:
+                raise failures.pop()
+            await real(row)
+
+        monkeypatch.setattr(world.rooms.sessions, "prompted", failing)
+        await world.chat.says("once")
+        await world.sees("hello")
+        await world.quiet()
+        assert [prompt.text for prompt in world.agent.last.prompts] == ["once"]
+
+
+async def test_a_database_that_fails_behind_a_command_does_not_run_it_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with World(tmp_path, HELLO) as world:
+        real, failures = world.store.inbox.done, [StoreFull("no room left")] * 2
+
+        async def failing(number: int, note: str = "") -> None:
+            if failures:
+                raise failures.pop()
+            await real(number, note)
+
+        monkeypatch.setattr(world.store.inbox, "done", failing)
+        await world.chat.says("/new")
+        await world.until(lambda: not failures)
+        await world.chat.says("/whoami")
+        await world.sees("You are user1")
+        assert sum("New session" in text for text in world.chat.screen()) == 1
+
+
+async def test_a_database_that_fails_behind_an_answer_still_closes_the_card(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with World(tmp_path, ASKING) as world:
+        await world.chat.says("ship it")
+        await world.sees("make deploy")
+        real, failures = world.store.audit.add, [StoreFull("no room left")] * 2
+
+        async def failing(what: str, who: str, detail: dict[str, object]) -> None:
+            if failures:
+                raise failures.pop()
+            await real(what, who, detail)
+
+        monkeypatch.setattr(world.store.audit, "add", failing)
+        await world.chat.presses("Allow")
+        await world.sees("Allowed by user1")
+        await world.sees("went on")
+        assert "Allow" not in world.chat.labels()
+        assert len(world.agent.last.answers) == 1

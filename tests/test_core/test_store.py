@@ -14,7 +14,7 @@ import pytest
 from beambot.errors import StoreError
 from beambot.model.bodies import Result, TextDelta
 from beambot.model.ids import ThreadRef
-from beambot.model.inbound import DeletedIn, Inbound, PressIn, Sender, TextIn
+from beambot.model.inbound import Inbound, Sender, TextIn
 from beambot.model.message import UnifiedMessage
 from beambot.model.outbound import Notice, Outgoing
 from beambot.store import AskRow, MemberRow, SessionRow, Store, TurnRow, content_hash
@@ -270,15 +270,6 @@ async def test_update_is_taken_once_however_often_it_comes(store: Store) -> None
     assert [item.platform for _, item in await store.inbox.pending()] == ["other"]
 
 
-async def test_message_is_found_by_what_brought_it_and_not_by_what_names_it(store: Store) -> None:
-    await store.inbox.put(Inbound("1", Sender("7"), HERE, 5.0, PressIn("m9", "x")))
-    await store.inbox.put(Inbound("2", Sender("7"), HERE, 5.0, DeletedIn("m9")))
-    assert await store.inbox.find_message(HERE, "m9") is None
-    number = await store.inbox.put(said("9"))
-    assert await store.inbox.find_message(HERE, "m9") == number
-    assert await store.inbox.find_message(ThreadRef("chat", "room"), "m9") is None
-
-
 async def test_journal_reads_in_order_by_page_and_by_turn(store: Store) -> None:
     assert await store.journal.last_seq("s1") == 0
     messages = [
@@ -416,7 +407,7 @@ async def test_confirmation_of_old_content_leaves_the_newer_in_the_outbox(store:
     assert await store.outbox.put(HERE, note("three"), 1) > number
 
 
-async def test_what_is_shown_is_found_by_name_by_message_and_by_prefix(store: Store) -> None:
+async def test_what_is_shown_is_found_by_name_by_message_and_by_thread(store: Store) -> None:
     for page in range(2):
         await store.shown.put(HERE, f"turn:1:{page}", f"m{page}", "h")
     await store.shown.put(HERE, "turn:10:0", "m9", "h")
@@ -425,7 +416,7 @@ async def test_what_is_shown_is_found_by_name_by_message_and_by_prefix(store: St
     assert found is not None
     assert (found.message, found.hash) == ("m0", "h2")
     assert await store.shown.by_message(HERE, "m0") == found
-    assert [row.key for row in await store.shown.with_prefix(HERE, "turn:1:")] == ["turn:1:0", "turn:1:1"]
+    assert await store.shown.standing_in("turn:1:0") == [HERE]
     await store.shown.remove(HERE, "turn:1:0")
     assert await store.shown.get(HERE, "turn:1:0") is None
 
@@ -488,7 +479,7 @@ async def test_right_code_claims_an_invitation_once_however_it_is_typed(store: S
     assert not await store.pairings.live()
     assert await store.pairings.attempt("K7PQ-22", "chat", "8", "Eve", 1001.0) is None
     await store.pairings.settle(number, "participant")
-    settled = await store.pairings.latest()
+    settled = await store.pairings.get(number)
     assert settled is not None
     assert (settled.state, settled.role) == ("granted", "participant")
     await store.pairings.settle(number, None)
