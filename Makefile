@@ -5,9 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_ARGS ?=
+FUZZ_SECONDS ?= 120
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench test-agents fmt chromium clean
+.PHONY: help run test check bench fuzz test-agents fmt chromium clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +38,9 @@ check: $(STAMP) ## style, types, import directions, then all tests
 
 bench: $(STAMP) ## measure against the budgets
 	$(BIN)/python benchmarks/run.py
+
+fuzz: $(STAMP) ## try the properties of markdown for FUZZ_SECONDS (120)
+	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest -q tests/fuzz $(PYTEST_ARGS)
 
 test-agents: $(STAMP) ## tests with the real agents that are installed here
 	@$(BIN)/python -m pytest -q -m agents $(PYTEST_ARGS); code=$$?; \

@@ -55,6 +55,7 @@ from beambot.model.ports import (
     TeamObserver,
     Thinking,
 )
+from beambot.render import markdown
 
 __all__ = [
     "API_VERSION",
@@ -113,6 +114,7 @@ __all__ = [
     "content",
     "get_logger",
     "inbound",
+    "markdown",
     "message",
     "outbound",
     "team",

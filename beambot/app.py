@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 
 from beambot import __version__
-from beambot.clock import RandomIds, SystemClock
+from beambot.clock import RandomIds, SystemClock, chance
 from beambot.config import Config
 from beambot.control.lock import StoreLock
 from beambot.control.state import RunState, remove_state, write_state
@@ -58,6 +58,7 @@ def build(
     *,
     clock: Clock,
     ids: IdSource,
+    chance: Callable[[], float] = chance,
     adapters: Mapping[str, BackendAdapter],
     platforms: Mapping[str, ChatPlatform],
     projects: tuple[Project, ...],
@@ -74,12 +75,13 @@ def build(
         ids=ids,
         host=EmbeddedHost(adapters),
         platforms=platforms,
-        delivery=Delivery(store, platforms, clock, journal.flush),
+        delivery=Delivery(store, platforms, clock, journal.flush, chance),
         journal=journal,
         projects={project.name: project for project in projects},
         rendering=rendering or Rendering(),
         asks=asks or AskSettings(),
         limits=limits or Limits(),
+        files=files,
     )
     sessions = Sessions(house)
     threads = Threads(house, sessions)

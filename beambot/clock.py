@@ -23,6 +23,11 @@ class SystemClock:
         await anyio.sleep(max(0.0, seconds))
 
 
+def chance() -> float:
+    """Any number from 0 up to 1."""
+    return secrets.randbelow(1 << 30) / (1 << 30)
+
+
 class RandomIds:
     """Ids that nobody can guess."""
 

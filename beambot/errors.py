@@ -10,6 +10,7 @@ BeambotError
 │   ├── StoreCorrupt       it is not a healthy database
 │   └── StoreTooNew        a newer beambot wrote it
 ├── AlreadyRunning         another beambot owns this store
+├── FileRefused            a file does not leave the machine; says why
 ├── PluginError            a plugin is unknown, or did not load
 ├── AgentError             an agent could not be started or reached
 │   ├── AgentMissing       its program is not installed
@@ -20,12 +21,14 @@ BeambotError
     ├── Unreachable        no answer; says whether the request may have arrived
     ├── Refused            the content was not accepted; plain text may be
     ├── MessageGone        the message to edit is not there any more
+    ├── StreamEnded        a stream of the chat's own is over; the message goes on by edits
     └── ThreadGone         the thread is gone or closed to us
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 
 class BeambotError(Exception):
@@ -90,6 +93,10 @@ class AlreadyRunning(BeambotError):
     exit_code = 4
 
 
+class FileRefused(BeambotError):
+    """A file does not leave the machine."""
+
+
 class PluginError(BeambotError):
     """A plugin is unknown, or did not load."""
 
@@ -117,11 +124,18 @@ class PlatformError(BeambotError):
 
 
 class RetryAfter(PlatformError):
-    """The chat asks to be left alone for a while."""
+    """The chat asks to be left alone for a while.
 
-    def __init__(self, seconds: float) -> None:
+    `scope` says in what, where the chat tells it: "message", "thread", "chat" or "platform". Without, it is the
+    narrowest in which the platform counts such calls.
+    """
+
+    def __init__(
+        self, seconds: float, *, scope: Literal["message", "thread", "chat", "platform"] | None = None
+    ) -> None:
         super().__init__(f"rate limited for {seconds:g} s")
         self.seconds = seconds
+        self.scope = scope
 
 
 class Unreachable(PlatformError):
@@ -138,6 +152,10 @@ class Refused(PlatformError):
 
 class MessageGone(PlatformError):
     """The message to edit is not there any more."""
+
+
+class StreamEnded(PlatformError):
+    """A stream of the chat's own is over before we closed it; the message goes on by edits."""
 
 
 class ThreadGone(PlatformError):

@@ -20,7 +20,7 @@ sys.path[0] = str(ROOT)
 from beambot import log  # noqa: E402 the line above makes it importable
 from benchmarks.figures import Figure  # noqa: E402
 
-TOPICS = ("turns", "crowd", "pressing", "starting", "staleness")
+TOPICS = ("turns", "crowd", "pressing", "starting", "staleness", "sharing", "pictures", "rendering")
 TOPIC_SECONDS = 180
 
 

@@ -18,19 +18,19 @@ from typing import Any
 import anyio
 from msgspec.structs import replace
 
-from beambot.model.bodies import Result, TextDelta, ToolEnded, ToolStarted
 from beambot.model.capabilities import Budget
+from beambot.model.ids import ThreadRef
 from beambot.model.outbound import Markdown
 from beambot.store.connection import Connection
 from beambot.testing.clock import FakeClock
 from beambot.testing.platform import FULL, FakePlatform
-from beambot.testing.scripted import Emit, Pause, Step
 from beambot.testing.world import World
 from benchmarks.figures import Figure, percentile
+from benchmarks.streams import even, script, texts
 
-COUNT, PER_SECOND, BLOCKS = 1200, 20, 11
+EVENTS = even()
+SAID = texts(EVENTS)
 MARK = re.compile(r"<(\d{5})>")
-DELTAS = [f"{'Some words of an answer':<23}<{number:05d}>" for number in range(COUNT)]
 KINDS = {
     "private": (1.0, Budget(scope="chat", calls=3, seconds=3.0)),
     "group": (3.0, Budget(scope="chat", calls=20, seconds=60.0)),
@@ -75,56 +75,64 @@ class Busy:
             still = 0 if self.calls else still + 1
 
 
-class Eyes:
-    """What a person has seen: the first delta that does not stand in the chat yet."""
+class StillClock(FakeClock):
+    """Moves on when all that follows from a moment has happened in it, in the database too."""
 
-    def __init__(self, chat: FakePlatform) -> None:
+    def __init__(self, busy: Busy) -> None:
+        super().__init__()
+        self._busy = busy
+
+    async def _settle(self) -> None:  # type: ignore[override]
+        await self._busy.over()
+
+
+class Eyes:
+    """What a person has seen of one thread: the first delta that does not stand there yet."""
+
+    def __init__(self, chat: FakePlatform, said_at: list[float], thread: ThreadRef | None = None) -> None:
         self.first_missing = 0
-        self.said_at: list[float] = []
+        self.said_at = said_at
         self._chat = chat
+        self._thread = thread or chat.thread()
         self._read = 0
         self._seen: set[int] = set()
 
-    def look(self) -> None:
+    def look(self) -> bool:
+        """Whether something is still missing."""
         for call in self._chat.calls[self._read :]:
-            self._seen.update(int(mark) for mark in MARK.findall(call.text))
+            if call.thread == self._thread:
+                self._seen.update(int(mark) for mark in MARK.findall(call.text))
         self._read = len(self._chat.calls)
         while self.first_missing in self._seen:
             self.first_missing += 1
+        return self.first_missing < len(self.said_at)
 
     def age(self, now: float) -> float:
         """Of the oldest text that was said and is not shown."""
-        return max(0.0, now - self.said_at[self.first_missing]) if self.first_missing < COUNT else 0.0
+        said_at, first = self.said_at, self.first_missing
+        return max(0.0, now - said_at[first]) if first < len(said_at) else 0.0
 
 
-def _script() -> list[Step]:
-    script: list[Step] = []
-    block = 0
-    for number, delta in enumerate(DELTAS):
-        if number * BLOCKS // COUNT > block:
-            block += 1
-            tool = f"tool{block}"
-            script += [
-                Emit(ToolStarted(tool, "Bash", title=f"step {block}", kind="execute")),
-                Emit(ToolEnded(tool)),
-            ]
-        script += [Emit(TextDelta(delta)), Pause(1 / PER_SECOND)]
-    return [*script, Emit(Result())]
+async def begun(world: World, sessions: int) -> None:
+    """Until so many agents have their prompt: opening one takes real time, in which the clock stands still."""
+    while sum(bool(session.prompts) for session in world.agent.sessions) < sessions:  # noqa: ASYNC110
+        await anyio.sleep(0.001)
 
 
 async def _measure(kind: str, interval: float, limit: Budget) -> list[Figure]:
-    clock = FakeClock()
+    busy = Busy()
+    clock = StillClock(busy)
     chat = FakePlatform(clock, capabilities=replace(FULL, min_interval=interval, budgets=(limit,)), limit=limit)
-    with tempfile.TemporaryDirectory() as folder, Busy() as busy:
-        async with World(Path(folder), _script(), clock=clock, platforms=[chat]) as world:
-            eyes = Eyes(chat)
+    with tempfile.TemporaryDirectory() as folder, busy:
+        async with World(Path(folder), script(EVENTS), clock=clock, platforms=[chat]) as world:
             await world.chat.says("go")
+            await begun(world, 1)
             await busy.over()
-            ages, complete = await _watch(clock, busy, eyes)
+            eyes = Eyes(chat, [clock.now() + at for at, _ in SAID])
+            ages, complete = await _watch(clock, eyes)
             while not all(lane.quiet for lane in world.rooms.house.delivery.lanes):
                 await clock.advance(0.1)
-                await busy.over()
-            intact = _words(chat) == "".join(DELTAS)
+            intact = _words(chat) == "".join(text for _, text in SAID)
     made = [call.what for call in chat.calls]
     sent = f"{made.count('post')} posts, {made.count('edit')} edits"
     mean, p95 = sum(ages) / len(ages), percentile(ages, 0.95)
@@ -142,25 +150,20 @@ async def _measure(kind: str, interval: float, limit: Budget) -> list[Figure]:
     ]
 
 
-async def _watch(clock: FakeClock, busy: Busy, eyes: Eyes) -> tuple[list[float], float]:
+async def _watch(clock: FakeClock, eyes: Eyes) -> tuple[list[float], float]:
     """The ages while the stream runs, and the seconds from the last delta until everything is shown."""
-    begun = clock.now()
-    eyes.said_at = [begun + number / PER_SECOND for number in range(COUNT)]
     ages: list[float] = []
-    eyes.look()
-    while eyes.first_missing < COUNT:
+    while eyes.look():
         now = clock.now()
-        if now > begun + 10 * COUNT / PER_SECOND:
+        if now > eyes.said_at[-1] + 600:
             raise AssertionError(f"delta {eyes.first_missing} was never shown")
         if now <= eyes.said_at[-1]:
             ages.append(eyes.age(now))
-        for _ in range(4):
-            await clock.advance(0.025)
-            await busy.over()
-        eyes.look()
+        await clock.advance(0.1)
     return ages, clock.now() - eyes.said_at[-1]
 
 
 def _words(chat: FakePlatform) -> str:
-    blocks = [block for _, outgoing in chat.messages() for block in outgoing.blocks]
-    return "".join(block.text for block in blocks if isinstance(block, Markdown))
+    pages = [outgoing for _, outgoing in chat.messages() if outgoing.key.startswith("turn:")]
+    blocks = [block for page in pages for block in page.blocks]
+    return "".join(block.text[block.skip :] for block in blocks if isinstance(block, Markdown))

@@ -12,7 +12,8 @@ from beambot.model.ids import ThreadRef
 from beambot.model.message import UnifiedMessage
 from beambot.model.settings import Rendering
 from beambot.state.turn import Turn, reduce
-from beambot.testing.platform import FULL
+from beambot.testing.clock import FakeClock
+from beambot.testing.platform import FakePlatform
 from benchmarks import reading
 from benchmarks.figures import Figure
 
@@ -55,7 +56,7 @@ def _growth(times: int = 4) -> float:
 def _play(deltas: int) -> None:
     """One answer, shown to one chat as it grows."""
     turn = Turn("t")
-    screen = Screen(ThreadRef("fake", "c1"), "s", turn, FULL, Rendering())
+    screen = Screen(ThreadRef("fake", "c1"), "s", turn, FakePlatform(FakeClock()), Rendering())
     for number in range(deltas):
         end = "\n\n" if number % 40 == 39 else " "
         turn = reduce(turn, UnifiedMessage(TextDelta(f"word {number:>6} of the answer …{end}"), turn="t"))

@@ -36,6 +36,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "copy the store, also while beambot runs",
         "beambot backup beambot-monday.db",
     ),
+    "audit": (
+        "beambot.cli.audit:run",
+        "who did what, and whether anybody changed that since",
+        "beambot audit\nbeambot audit --last 500\nbeambot audit --verify --expect 9f86d081884c7d65",
+    ),
 }
 _ENVIRONMENT = """\
 environment:
@@ -90,12 +95,31 @@ def _options(made: dict[str, argparse.ArgumentParser]) -> None:
     made["pair"].add_argument("--no-wait", action="store_true", help="print the code and leave")
     made["ps"].add_argument("--json", action="store_true", help="one JSON document")
     made["backup"].add_argument("file", metavar="FILE", help="the copy; must not exist yet")
+    made["audit"].add_argument("--last", type=_count, default=50, metavar="N", help="how many lines (50)")
+    made["audit"].add_argument("--verify", action="store_true", help="print no lines, only verify them all")
+    made["audit"].add_argument("--json", action="store_true", help="one JSON document")
+    made["audit"].add_argument(
+        "--expect", type=_chain_value, metavar="HASH", help="a noted value that must still be there"
+    )
 
 
 def _minutes(text: str) -> int:
     if text.isdigit() and 1 <= int(text) <= 10:
         return int(text)
     raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 10")
+
+
+def _count(text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) <= 7 and 1 <= int(text) <= 1_000_000:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 1000000")
+
+
+def _chain_value(text: str) -> str:
+    value = text.strip().lower()
+    if 16 <= len(value) <= 64 and not set(value) - set("0123456789abcdef"):
+        return value
+    raise argparse.ArgumentTypeError(f"{text!r} is not 16 to 64 digits of a value that `beambot audit` printed")
 
 
 def _epilog(examples: str) -> str:

@@ -67,7 +67,7 @@ def read(
         platforms=platforms,
         members=members,
         rendering=read_rendering(root.section("rendering")),
-        asks=read_asks(root.section("asks")),
+        asks=read_asks(root.section("asks"), [member.name for member in members]),
         limits=read_limits(root.section("limits")),
         source=path,
         secret_variables=tuple(source.secret_variables),

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import cast
 
 from beambot.config.section import Section
 from beambot.config.source import suggest
-from beambot.model.settings import ROLES, AskSettings, Limits, Member, Project, Rendering, Role
+from beambot.model.settings import (
+    APPROVERS,
+    NOTIFY,
+    PROMPTER,
+    ROLES,
+    AskPolicy,
+    AskSettings,
+    Limits,
+    Member,
+    Project,
+    Rendering,
+    Role,
+)
 
+_HOURS = re.compile(r"(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -90,21 +103,63 @@ def read_rendering(section: Section) -> Rendering:
         tool_lines=section.integer("tool_lines", plain.tool_lines, maximum=20),
         thinking=section.choice("thinking", ("fold", "hide"), plain.thinking),  # type: ignore[arg-type]
         footer=section.choice("footer", ("quiet", "full", "off"), plain.footer),  # type: ignore[arg-type]
+        file_above=section.integer("file_above", plain.file_above, maximum=10_000_000),
+        notify=section.choice("notify", NOTIFY, plain.notify),  # type: ignore[arg-type]
+        notify_after_seconds=section.seconds("notify_after", plain.notify_after_seconds),
     )
     section.finish()
     return read
 
 
-def read_asks(section: Section) -> AskSettings:
-    """What happens while an ask waits."""
+def read_asks(section: Section, members: Sequence[str]) -> AskSettings:
+    """What happens while an ask waits, and who may answer."""
     plain = AskSettings()
+    normal = _policy(section, members, plain.normal)
     read = AskSettings(
         on_timeout=section.choice("on_timeout", ("wait", "deny"), plain.on_timeout),  # type: ignore[arg-type]
         timeout_seconds=section.seconds("timeout", plain.timeout_seconds),
         remind_after_seconds=section.seconds("remind_after", plain.remind_after_seconds),
+        normal=normal,
+        dangerous=_policy_in(section.section("dangerous"), members, normal),
+        quiet_hours=_hours(section, "quiet_hours"),
     )
     section.finish()
     return read
+
+
+def _policy_in(section: Section, members: Sequence[str], default: AskPolicy) -> AskPolicy:
+    read = _policy(section, members, default)
+    section.finish()
+    return read
+
+
+def _policy(section: Section, members: Sequence[str], default: AskPolicy) -> AskPolicy:
+    """Who may answer. A name that nobody has would lock everybody out."""
+    who = section.texts("who") or default.who
+    people = section.integer("people", default.people, minimum=1, maximum=10)
+    unknown = [name for name in who if name not in (APPROVERS, PROMPTER, *members)]
+    if unknown:
+        allowed = f"{APPROVERS}, {PROMPTER}, or names of members"
+        section.problem(
+            "who", repr(unknown[0]), allowed, suggest(unknown[0], members, "name a member of this file")
+        )
+    named = [name for name in who if name not in (APPROVERS, PROMPTER)]
+    if APPROVERS not in who and len(who) < people:
+        section.problem("people", str(people), f"at most {len(who)}", f"name {people} people under who: {named}")
+    return AskPolicy(who=who, people=people)
+
+
+def _hours(section: Section, key: str) -> tuple[int, int] | None:
+    """`22:00-07:00` as minutes of the day."""
+    text = section.text(key)
+    if not text:
+        return None
+    found = _HOURS.fullmatch(text)
+    minutes = [int(part) for part in found.groups()] if found else []
+    if not minutes or max(minutes[0], minutes[2]) > 23 or max(minutes[1], minutes[3]) > 59:
+        section.problem(key, repr(text), "two times of the day", "write it like 22:00-07:00")
+        return None
+    return minutes[0] * 60 + minutes[1], minutes[2] * 60 + minutes[3]
 
 
 def read_limits(section: Section) -> Limits:

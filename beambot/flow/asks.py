@@ -11,12 +11,11 @@ from beambot.log import get_logger
 from beambot.model.bodies import PermissionRequest, PlanReview, Question
 from beambot.model.ids import ThreadRef
 from beambot.model.message import Ask
-from beambot.model.outbound import Button, Notice, Outgoing
+from beambot.model.outbound import Button, Notice, Outgoing, duration
 from beambot.model.ports import Answer
 from beambot.model.settings import may
 from beambot.render import asks as cards
 from beambot.render.asks import Settled
-from beambot.render.compose import duration
 from beambot.render.pace import Priority
 from beambot.store.records import AskKind, AskRow, MemberRow
 

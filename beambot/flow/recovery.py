@@ -12,8 +12,8 @@ from beambot.log import get_logger
 from beambot.model.bodies import Result
 from beambot.model.ids import MessageRef
 from beambot.model.message import UnifiedMessage
-from beambot.model.outbound import Button, Notice
-from beambot.render.compose import after_cut, duration
+from beambot.model.outbound import Button, Notice, duration
+from beambot.render.compose import after_cut
 from beambot.state.turn import Turn, reduce
 from beambot.store.records import TurnRow
 
@@ -46,7 +46,9 @@ async def recover(house: House, sessions: Sessions, asks: Asks) -> None:
 
 async def _cut_off(house: House, asks: Asks, row: TurnRow) -> None:
     """What the agent said before the cut is shown whole; what it would have said is not pretended."""
-    turn = Turn(row.id, started_at=row.started_at or row.created_at)
+    session = await house.store.sessions.get(row.session)
+    agent = session.adapter if session is not None else ""
+    turn = Turn(row.id, started_at=row.started_at or row.created_at, agent=agent)
     for message in await house.store.journal.turn(row.session, row.id):
         turn = reduce(turn, message)
     now = house.clock.now()
@@ -62,10 +64,12 @@ async def _cut_off(house: House, asks: Asks, row: TurnRow) -> None:
         if ask.state == "answered" and not ask.note:
             await asks.unsure(ask)
     threads = await house.threads_of(row.session)
-    screens = [
-        Screen(thread, row.session, turn, house.platforms[thread.platform].capabilities, house.rendering)
-        for thread in threads
-    ]
+    screens: list[Screen] = []
+    for thread in threads:
+        reply_to = row.message if row.thread == thread else ""
+        screen = Screen(thread, row.session, turn, house.platforms[thread.platform], house.rendering, reply_to)
+        screen.restore(await house.store.shown.of_turn(thread, row.id))
+        screens.append(screen)
     await house.delivery.finish(screens)
     state = "done" if finished else "interrupted"
     await house.store.turns.update(row.id, state=state, ended_at=now, note=_CUT if not finished else "")

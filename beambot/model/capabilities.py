@@ -35,18 +35,32 @@ class AdapterCapabilities(Struct, frozen=True, kw_only=True):
     remote: bool = False
 
 
-class Budget(Struct, frozen=True, kw_only=True):
-    """How many calls a chat allows, and within which scope they are counted together."""
+Scope = Literal["message", "thread", "chat", "platform"]
+CallKind = Literal["post", "edit", "append", "other"]
 
-    scope: Literal["message", "thread", "chat", "platform"]
+
+class Budget(Struct, frozen=True, kw_only=True):
+    """How many calls a chat allows, and within which scope they are counted together.
+
+    `kinds` says which calls count: new messages, edits, pieces of a native stream, or the rest (reactions,
+    titles). None named: all of them.
+    """
+
+    scope: Scope
     calls: int
     seconds: float
+    kinds: tuple[CallKind, ...] = ()
+
+    def counts(self, kind: CallKind) -> bool:
+        """Whether such a call uses it up."""
+        return not self.kinds or kind in self.kinds
 
 
 class PlatformCapabilities(Struct, frozen=True, kw_only=True):
     """What a kind of chat can do, and how much of it.
 
     `own_stop`: its surface has a stop control. `reactions_counted`: they use up the budgets as messages do.
+    `coloured_diff`: it shows a `Change` in colours by itself. `native_stream`: it has streams of its own.
     """
 
     text_limit: int = 4000
@@ -63,6 +77,7 @@ class PlatformCapabilities(Struct, frozen=True, kw_only=True):
     reactions_counted: bool = False
     typing: bool = False
     private_ack: bool = False
+    coloured_diff: bool = False
     commands: bool = False
     history: bool = False
     upload_bytes: int = 0

@@ -24,11 +24,17 @@ class OutBlock(Struct, frozen=True, tag_field="type", omit_defaults=True):
 
 
 class Markdown(OutBlock, frozen=True, tag="markdown"):
-    """The agent's words. `open` says that more may follow; `folded` that they are reasoning."""
+    """The agent's words. `open` says that more may follow; `folded` that they are reasoning.
+
+    The first `skip` characters only say in what the text stands (a list item, a fence) and are not shown.
+    `under` is the title of the tool whose subagent says it.
+    """
 
     text: str
     open: bool = False
     folded: bool = False
+    skip: int = 0
+    under: str = ""
 
 
 class ToolLine(Struct, frozen=True, omit_defaults=True):
@@ -120,12 +126,22 @@ class Form(Struct, frozen=True, omit_defaults=True):
     submit: str = "Send"
 
 
+class Attached(Struct, frozen=True, omit_defaults=True):
+    """A file that goes out: where it waits, and its name in the chat. A `temporary` one is ours, gone once sent."""
+
+    path: str
+    name: str
+    temporary: bool = False
+
+
 class Outgoing(Struct, frozen=True, omit_defaults=True):
     """One message as it should stand in a thread.
 
     `key` is the message's name for ever ("turn:…:0", "ask:…"): a platform that dedupes posts uses it.
     `loud` messages may ring a phone; `reply_to` is the message it answers, where the platform shows that.
     With `plain` the platform sends `plain_text` and no markup: what is left when it refused the rich form.
+    `mention` is the identity of a person whom it should call by name, where the platform can.
+    With a `file` the message is that file, and its blocks are the caption; it is sent once and never edited.
     """
 
     key: str
@@ -135,6 +151,8 @@ class Outgoing(Struct, frozen=True, omit_defaults=True):
     loud: bool = False
     reply_to: str = ""
     plain: bool = False
+    mention: str = ""
+    file: Attached | None = None
 
 
 _decoder = msgspec.json.Decoder(Outgoing)
@@ -151,23 +169,36 @@ def decode(data: bytes | str) -> Outgoing:
 
 
 def plain_text(outgoing: Outgoing) -> str:
-    """The same message without any form: for platforms that refuse the rich one, for logs and for tests."""
-    lines: list[str] = []
-    for block in outgoing.blocks:
-        match block:
-            case Markdown(text=text) | Notice(text=text) | Footer(text=text):
-                lines.append(text)
-            case Tools(lines=tools, hidden=hidden):
-                if hidden:
-                    lines.append(f"… {hidden} more")
-                lines += [f"{_MARKS[tool.state]} {tool.title}" for tool in tools]
-            case Checklist(entries=entries):
-                lines += [f"[{'x' if e.status == 'completed' else ' '}] {e.text}" for e in entries]
-            case Change(path=path, unified=unified):
-                lines += [path, unified]
-            case Facts(facts=facts):
-                lines += [f"{fact.name}: {fact.value}" for fact in facts]
-    return "\n".join(lines)
+    """The same message without any form: for logs and tests, and what is left when all else is refused."""
+    return "\n".join(block_text(block) for block in outgoing.blocks)
+
+
+def block_text(block: AnyOutBlock) -> str:
+    """One block without any form."""
+    match block:
+        case Markdown(text=text, skip=skip):
+            return text[skip:]
+        case Notice(text=text) | Footer(text=text):
+            return text
+        case Tools(lines=lines, hidden=hidden):
+            more = [f"… {hidden} more"] if hidden else []
+            return "\n".join(more + [f"{_MARKS[line.state]} {line.title}" for line in lines])
+        case Checklist(entries=entries):
+            return "\n".join(f"[{'x' if entry.status == 'completed' else ' '}] {entry.text}" for entry in entries)
+        case Change(path=path, unified=unified):
+            return f"{path}\n{unified}"
+        case Facts(facts=facts):
+            return "\n".join(f"{fact.name}: {fact.value}" for fact in facts)
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it."""
+    if seconds < 10:
+        return f"{max(seconds, 0):.1f} s"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
 _MARKS: dict[ToolState, str] = {"running": "…", "done": "✓", "failed": "✗", "denied": "⊘", "cancelled": "–"}

@@ -9,11 +9,11 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from msgspec import Struct
 
 from beambot.model.bodies import AgentCommand, Choice
-from beambot.model.capabilities import AdapterCapabilities, PlatformCapabilities
+from beambot.model.capabilities import AdapterCapabilities, Budget, PlatformCapabilities
 from beambot.model.ids import MessageRef, ThreadRef
 from beambot.model.inbound import Attachment, Inbound
 from beambot.model.message import UnifiedMessage
-from beambot.model.outbound import Outgoing, Receipt, ThreadState
+from beambot.model.outbound import AnyOutBlock, Outgoing, Receipt, ThreadState
 
 
 class Clock(Protocol):
@@ -256,14 +256,61 @@ class Inbox(Protocol):
         ...
 
 
+class StreamLimits(Struct, frozen=True):
+    """How long a stream of the chat's own may last, and how much it may hold (0: as much as a message)."""
+
+    seconds: float
+    text: int = 0
+
+
+class OpenStream(Struct, frozen=True):
+    """A stream that is open. `message` is its id where it stands as a message already; some chats show a draft."""
+
+    thread: ThreadRef
+    handle: str
+    message: str = ""
+
+
+@runtime_checkable
+class Streaming(Protocol):
+    """A platform with streams of its own. Each call carries the whole message; the platform finds what is new.
+
+    `StreamEnded` says that the chat ended the stream: the core goes on with edits, or posts where nothing stands.
+    """
+
+    def stream_limits(self, thread: ThreadRef) -> StreamLimits | None:
+        """None: not in this thread."""
+        ...
+
+    async def open_stream(self, thread: ThreadRef, message: Outgoing) -> OpenStream:
+        """A message that grows."""
+        ...
+
+    async def append_stream(self, stream: OpenStream, message: Outgoing) -> None:
+        """The same message with more in it."""
+        ...
+
+    async def close_stream(self, stream: OpenStream, message: Outgoing) -> MessageRef:
+        """The message as it stays; it can be edited from now on."""
+        ...
+
+
 class ChatPlatform(Protocol):
     """A kind of chat. Every call but `run` does one thing and raises a `PlatformError` when it did not."""
 
     name: str
     capabilities: PlatformCapabilities
 
+    def budgets(self, thread: ThreadRef) -> tuple[Budget, ...]:
+        """How many calls it allows there. Pure: most platforms give `capabilities.budgets`, whatever the thread."""
+        ...
+
     async def run(self, inbox: Inbox, ready: Callable[[], None]) -> None:
         """Connect, call `ready`, receive until cancelled. Reconnects by itself."""
+        ...
+
+    def measure(self, block: AnyOutBlock) -> int:
+        """What a block takes of `text_limit` once it is rendered; blocks are counted with two more between them."""
         ...
 
     async def post(self, thread: ThreadRef, message: Outgoing) -> MessageRef:

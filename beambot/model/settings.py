@@ -39,20 +39,47 @@ class Member(Struct, frozen=True, kw_only=True):
     identities: dict[str, str] = {}
 
 
+Notify = Literal["message", "reply", "mention", "off"]
+NOTIFY: tuple[Notify, ...] = ("message", "reply", "mention", "off")
+
+
 class Rendering(Struct, frozen=True, kw_only=True):
-    """How much of the agent's work is shown."""
+    """How much of the agent's work is shown, and how the end of a long turn is told.
+
+    An answer of more characters than `file_above` also goes as a file; 0: never.
+    """
 
     tool_lines: int = 3
     thinking: Literal["fold", "hide"] = "fold"
     footer: Literal["quiet", "full", "off"] = "quiet"
+    file_above: int = 60_000
+    notify: Notify = "message"
+    notify_after_seconds: float = 60.0
+
+
+APPROVERS, PROMPTER = "approvers", "prompter"
+
+
+class AskPolicy(Struct, frozen=True, kw_only=True):
+    """Who may answer: `approvers`, the `prompter`, or names of members; and how many of them a yes takes."""
+
+    who: tuple[str, ...] = (APPROVERS,)
+    people: int = 1
 
 
 class AskSettings(Struct, frozen=True, kw_only=True):
-    """What happens while an ask waits. A timeout denies; it never allows."""
+    """What happens while an ask waits, and who may answer. A timeout denies; it never allows.
+
+    `dangerous` is the policy for what could do lasting harm. In `quiet_hours` (minutes of the day, from and to)
+    nobody is reminded.
+    """
 
     on_timeout: Literal["wait", "deny"] = "wait"
     timeout_seconds: float = 3600.0
     remind_after_seconds: float = 600.0
+    normal: AskPolicy = AskPolicy()
+    dangerous: AskPolicy = AskPolicy()
+    quiet_hours: tuple[int, int] | None = None
 
 
 class Limits(Struct, frozen=True, kw_only=True):

@@ -24,6 +24,7 @@ from beambot.model.outbound import (
     Outgoing,
 )
 from beambot.model.ports import Answer
+from beambot.render.diff import parse_diff
 
 _LONG = 3000
 _STYLES = {"allow_once": "primary", "allow_always": "plain", "reject_once": "danger", "reject_always": "danger"}
@@ -193,20 +194,18 @@ def _permission(body: PermissionRequest, folder: str) -> list[AnyOutBlock]:
     return blocks
 
 
-def change(diff: Diff, folder: str = "") -> Change:
-    """A changed file as a unified diff, with its counts."""
+def change(diff: Diff, folder: str = "", *, whole: bool = False) -> Change:
+    """A changed file as a unified diff, with its counts; a long one is cut unless the `whole` is wanted."""
     unified = diff.unified
     if not unified:
         lines = list(
             difflib.unified_diff((diff.old or "").splitlines(), (diff.new or "").splitlines(), lineterm="", n=3)
         )[2:]
         unified = "\n".join(lines)
-    lines = unified.splitlines()
-    # The two lines that name the files stand before the first hunk, and are no change.
-    first = next((number for number, line in enumerate(lines) if line.startswith("@@")), 0)
-    added = sum(line.startswith("+") for line in lines[first:])
-    removed = sum(line.startswith("-") for line in lines[first:])
-    return Change(redact(_within(diff.path, folder)), _short(redact(unified)), added, removed)
+    files = parse_diff(unified, diff.path)
+    added, removed = sum(file.added for file in files), sum(file.removed for file in files)
+    shown = redact(unified)
+    return Change(redact(_within(diff.path, folder)), shown if whole else _short(shown), added, removed)
 
 
 def _within(path: str, folder: str) -> str:

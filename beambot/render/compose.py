@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from beambot.log import redact
+from beambot.model.encoding import well_formed
 from beambot.model.outbound import (
     AnyOutBlock,
     Button,
@@ -12,17 +15,21 @@ from beambot.model.outbound import (
     Notice,
     ToolLine,
     Tools,
+    duration,
 )
 from beambot.model.settings import Rendering
 from beambot.state.turn import Part, Tool, Trouble, Turn, Words, Work
 
 _THOUGHTS = 1000
 _TITLE = 120
+_PREVIEW = 200
 
 
 def part_block(turn: Turn, part: Part, settings: Rendering, now: float) -> AnyOutBlock | None:
     """A part that is shown as a whole. Words that are not reasoning are laid out by `layout`."""
     match part:
+        case Work(tools=tools) if turn.result is not None and len(tools) > max(settings.tool_lines, 1):
+            return _record([turn.tools[tool] for tool in tools], settings.tool_lines, now)
         case Work(tools=tools):
             shown = tools[max(len(tools) - settings.tool_lines, 0) :]
             lines = tuple(_tool_line(turn.tools[tool], now) for tool in shown)
@@ -37,6 +44,14 @@ def part_block(turn: Turn, part: Part, settings: Rendering, now: float) -> AnyOu
             thoughts = redact(text.since(max(0, len(text) - 5 * _THOUGHTS)))
             shown_from = max(0, len(thoughts) - _THOUGHTS)
             return Markdown(("… " if shown_from else "") + thoughts[shown_from:], folded=True)
+
+
+def words_block(turn: Turn, part: Words, opening: str, text: str, *, growing: bool = False) -> Markdown:
+    """A piece of what was said, as it is shown: no secret, no half of a character."""
+    head = well_formed(redact(opening)) if opening else ""
+    caller = turn.tools.get(part.parent)
+    under = " ".join(redact(caller.title if caller else "subagent").split())[:_TITLE] if part.parent else ""
+    return Markdown(head + well_formed(redact(text)), growing, skip=len(head), under=under)
 
 
 def tail_blocks(turn: Turn, settings: Rendering, now: float) -> tuple[AnyOutBlock, ...]:
@@ -59,9 +74,34 @@ def turn_buttons(turn: Turn, session: str, *, stop_button: bool) -> tuple[tuple[
     """What can be done about a turn from its newest message."""
     if turn.result is None:
         return ((Button("Stop", f"cmd:/stop {session}", style="danger"),),) if stop_button else ()
+    buttons: list[Button] = []
     if turn.result.outcome in ("error", "limit"):
-        return ((Button("Send again", f"cmd:/again {turn.id}"),),)
-    return ()
+        buttons.append(Button("Send again", f"cmd:/again {turn.id}"))
+    if turn.files:
+        buttons.append(Button("Changes", f"cmd:/diff turn {turn.id}"))
+    if turn.tools:
+        buttons.append(Button("Details", f"cmd:/details {turn.id}"))
+    return (tuple(buttons),) if buttons else ()
+
+
+def ending(turn: Turn, settings: Rendering) -> tuple[AnyOutBlock, ...]:
+    """A word of its own about the end of a long turn: how it ended, and how the answer begins."""
+    assert turn.result is not None
+    time = duration((turn.ended_at or turn.started_at) - turn.started_at)
+    words = {"success": "Done", "refused": "The agent refused to go on", "limit": "The agent reached its limit"}
+    level: Literal["success", "warning", "error"] = "success"
+    if turn.result.outcome != "success":
+        level = "warning" if turn.result.outcome in words else "error"
+    said = f"{words.get(turn.result.outcome, 'Failed')} after {time}"
+    spoken = [part for part in turn.every_part if isinstance(part, Words) and not part.thinking and not part.parent]
+    answer = redact(" ".join(spoken[-1].text.between(0, 2000).split())) if spoken else ""
+    notice = Notice(f"{said}.", level=level)
+    return (notice, Markdown(_first_words(answer))) if answer else (notice,)
+
+
+def _first_words(text: str) -> str:
+    """As much as a notification shows."""
+    return text if len(text) <= _PREVIEW else text[:_PREVIEW].rsplit(" ", 1)[0] + " …"
 
 
 def after_cut(session: str, turn: str, *, prompted: bool) -> tuple[tuple[Button, ...], ...]:
@@ -72,14 +112,12 @@ def after_cut(session: str, turn: str, *, prompted: bool) -> tuple[tuple[Button,
     return (tuple(buttons),)
 
 
-def duration(seconds: float) -> str:
-    """A time as people say it."""
-    if seconds < 10:
-        return f"{max(seconds, 0):.1f} s"
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+def _record(tools: list[Tool], most: int, now: float) -> Tools:
+    """Work that is over: how much there was, and what did not go well."""
+    took = sum((tool.ended_at or tool.started_at) - tool.started_at for tool in tools)
+    failed = [tool for tool in tools if tool.state in ("failed", "denied")][-max(most, 1) :]
+    whole = ToolLine(f"{len(tools)} steps", state="done", seconds=round(took, 1))
+    return Tools((whole, *(_tool_line(tool, now) for tool in failed)))
 
 
 def _tool_line(tool: Tool, now: float) -> ToolLine:
@@ -120,8 +158,8 @@ def _footer(turn: Turn, settings: Rendering) -> str:
         return ""
     result = turn.result
     facts: list[str] = []
-    if settings.footer == "full" and turn.model:
-        facts.append(redact(turn.model))
+    if settings.footer == "full":
+        facts += [redact(name) for name in (turn.agent, turn.model) if name]
     if turn.ended_at is not None:
         facts.append(duration(turn.ended_at - turn.started_at))
     if turn.files:

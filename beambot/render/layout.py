@@ -2,112 +2,122 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
+from typing import TypeGuard
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from beambot.log import redact
-from beambot.model.encoding import well_formed
-from beambot.model.outbound import AnyOutBlock, Checklist, Markdown
+from beambot.model.outbound import AnyOutBlock, Checklist, Footer, Markdown
 from beambot.model.settings import Rendering
-from beambot.render.clip import clipped, size
-from beambot.render.compose import part_block, tail_blocks
-from beambot.render.split import Unit, closing, cut, measure, open_fence
+from beambot.render.clip import JOINT, Paper, clipped, taken
+from beambot.render.compose import part_block, tail_blocks, words_block
+from beambot.render.pieces import AHEAD, Piece, near, piece_of
+from beambot.state.text import Growing
 from beambot.state.turn import Part, Turn, Words, Work
 
-# Room kept on a page for what stands under the text, and for a fence that has to be closed.
+# Room kept on a page for what stands under the text.
 _RESERVE = 200
 _SMALL = 0.25
-_FENCE = 44
-# How far a look ahead goes for the end of a secret.
-_AHEAD = 4096
-# A page is sealed early when it is this full, at a line or a word that ends so close before what stands.
+# A text this many times longer than a page does not fit on it, whatever its markup.
+_NEVER = 6
+# A page is sealed early when it is this full.
 _ENOUGH = 0.35
-_BACK = 120
-_BLANK = re.compile(r"[ \n]+")
+Blocks = tuple[AnyOutBlock, ...]
 
 
 class Cursor(Struct, frozen=True):
-    """A place in a turn: a part, a character in it, and the code fence that is open there."""
+    """A place in a turn: a part and a character in it; what closes the page before it, what opens the one after."""
 
     part: int = 0
     offset: int = 0
-    fence: str = ""
+    opening: str = ""
+    closing: str = ""
+
+    def is_after(self, other: Cursor) -> bool:
+        """Whether something stands between the two."""
+        return (self.part, self.offset) > (other.part, other.offset)
 
 
 class Pages(Struct, frozen=True):
     """How far a turn has been laid out: where each page begins, which sealed ones may still change.
 
     `early` ones were sealed where they stood in the chat: no text of theirs waits to be shown.
+    With `overlong` the last page shows only the end of the text: the whole goes as a file.
     """
 
     starts: tuple[Cursor, ...] = (Cursor(),)
     unsettled: tuple[int, ...] = ()
     early: tuple[int, ...] = ()
-
-
-class Paper(Struct, frozen=True):
-    """What a platform gives one message."""
-
-    limit: int
-    unit: Unit
+    overlong: bool = False
 
 
 def extent(turn: Turn) -> Cursor:
     """The end of a turn as it stands now."""
     parts = turn.every_part
     last = parts[-1] if parts else None
-    length = len(last.text) if isinstance(last, Words) and not last.thinking else 0
-    return Cursor(max(len(parts) - 1, 0), length)
+    return Cursor(max(len(parts) - 1, 0), len(last.text) if _is_text(last) else 0)
 
 
 def lay_out(
-    turn: Turn, pages: Pages, paper: Paper, settings: Rendering, now: float, seen: Cursor | None = None
-) -> tuple[Pages, list[tuple[int, tuple[AnyOutBlock, ...]]]]:
+    turn: Turn,
+    pages: Pages,
+    paper: Paper,
+    settings: Rendering,
+    now: float,
+    seen: Cursor | None = None,
+    *,
+    roll: bool = False,
+) -> tuple[Pages, list[tuple[int, Blocks]]]:
     """The pages that may have changed since last time, as number and blocks; and how far it now is.
 
     `seen` is how much of the newest page stands in the chat. A page that is full is sealed there, so that one
-    call, the post of the next page, shows everything that is new.
+    call, the post of the next page, shows everything that is new. With `roll` it is sealed though it is not full.
     """
-    painted: list[tuple[int, tuple[AnyOutBlock, ...]]] = []
+    painted: list[tuple[int, Blocks]] = []
     filler = _Filler(turn, paper, settings, now)
     unsettled: list[int] = []
     for number in pages.unsettled:
         begin, end = pages.starts[number], pages.starts[number + 1]
-        painted.append((number, filler.repaint(begin, end)))
+        painted.append((number, filler.between(begin, end)))
         if filler.has_running(begin, end):
             unsettled.append(number)
-    starts, early = list(pages.starts), list(pages.early)
+    starts, early, overlong = list(pages.starts), list(pages.early), pages.overlong
     under = _under(turn, paper, settings, now)
-    foot = sum(size(block, paper.unit) for block in under)
-    full = max(paper.limit - _RESERVE, paper.limit // 2)
+    room = paper.limit - max(taken(under, paper), min(_RESERVE, paper.limit // 2))
     while True:
         begin, number = starts[-1], len(starts) - 1
-        blocks, rest = filler.fill(begin, full)
-        if rest is None and foot > paper.limit - full:
-            blocks, rest = filler.fill(begin, paper.limit - foot)
-        if rest is None:
-            painted.append((number, blocks + under))
-            return Pages(tuple(starts), tuple(unsettled), tuple(early)), painted
-        sealed = filler.seal(begin, seen) if seen is not None and number == len(pages.starts) - 1 else None
+        fresh = seen is not None and number == len(pages.starts) - 1
+        sealed = filler.sealed(begin, seen, full=not roll) if seen is not None and fresh and roll else None
+        whole = filler.end(begin, room) if overlong else filler.whole(begin, room)
+        if whole is not None and sealed is None:
+            painted.append((number, whole + under))
+            return Pages(tuple(starts), tuple(unsettled), tuple(early), overlong), painted
+        if sealed is None and seen is not None and fresh:
+            sealed = filler.sealed(begin, seen)
         if sealed is not None:
-            blocks, rest = filler.repaint(begin, sealed), sealed
             early.append(number)
+        blocks, rest = sealed or filler.some(begin, room)
         painted.append((number, blocks))
         if filler.has_running(begin, rest):
             unsettled.append(number)
         starts.append(rest)
+        overlong = bool(settings.file_above) and filler.length_before(rest) >= settings.file_above
 
 
-def _under(turn: Turn, paper: Paper, settings: Rendering, now: float) -> tuple[AnyOutBlock, ...]:
+def paginate(text: str, paper: Paper, settings: Rendering) -> list[Blocks]:
+    """A text that is complete, as pages."""
+    turn = Turn("", parts=(Words(Growing().append(text), complete=True),))
+    return [blocks for _, blocks in lay_out(turn, Pages(), paper, settings, 0.0)[1]]
+
+
+def _under(turn: Turn, paper: Paper, settings: Rendering, now: float) -> Blocks:
     """What stands under the text, at most half a page of it."""
     room = paper.limit // 2
     blocks = list(tail_blocks(turn, settings, now))
     for at in sorted(range(len(blocks)), key=lambda at: isinstance(blocks[at], Checklist)):
         most = room if isinstance(blocks[at], Checklist) else paper.limit // 6
-        blocks[at] = clipped(blocks[at], most, paper.unit)
-        room -= size(blocks[at], paper.unit)
+        blocks[at] = clipped(blocks[at], most, paper)
+        room -= paper.size(blocks[at]) + JOINT
     return tuple(blocks)
 
 
@@ -117,86 +127,111 @@ class _Filler:
     def __init__(self, turn: Turn, paper: Paper, settings: Rendering, now: float) -> None:
         self.turn = turn
         self.parts = turn.every_part
-        self.unit = paper.unit
-        self.limit = paper.limit
+        self.paper = paper
         self.settings = settings
         self.now = now
 
-    def fill(self, begin: Cursor, room: int) -> tuple[tuple[AnyOutBlock, ...], Cursor | None]:
-        """One page from `begin`; the second value is where the next page begins, None when all fitted."""
+    def whole(self, begin: Cursor, room: int) -> Blocks | None:
+        """Everything from `begin` on, where it fits on one page."""
         blocks: list[AnyOutBlock] = []
-        index, offset, fence = begin.part, begin.offset, begin.fence
-        while index < len(self.parts):
-            part = self.parts[index]
-            if not isinstance(part, Words) or part.thinking:
-                block = self._block(part)
-                taken = size(block, self.unit) if block is not None else 0
-                if blocks and taken > room:
-                    return tuple(blocks), Cursor(index)
-                if block is not None:
-                    blocks.append(block)
-                room -= taken
+        for index, part, offset, opening in self._from(begin):
+            if _is_text(part):
+                if len(part.text) - offset > _NEVER * self.paper.limit:
+                    return None
+                block: AnyOutBlock | None = self._rest(part, offset, opening)
             else:
-                text = part.text.between(offset, offset + max(room, 1) + _AHEAD)
-                shown = _shown(text, fence)
-                if offset + len(text) < len(part.text) or measure(shown, self.unit) + 2 > room:
-                    if blocks and room < self.limit * _SMALL:
-                        return tuple(blocks), Cursor(index, offset, fence)
-                    head = len(fence) + 1 if fence else 0
-                    length = _clear_of_secrets(text, cut(text, max(room - 2 - head, 1), self.unit))
-                    blocks.append(Markdown(_shown(text[:length], fence)))
-                    return tuple(blocks), Cursor(index, offset + length, open_fence(text[:length], fence))
-                if text:
-                    growing = part is self.turn.live and not part.complete
-                    blocks.append(Markdown(shown, open=growing))
-                    room -= measure(shown, self.unit) + 2
-            index, offset, fence = index + 1, 0, ""
-        return tuple(blocks), None
+                block = self._block(part)
+            if block is None:
+                continue
+            room -= self.paper.size(block) + JOINT
+            if room < 0 and (blocks or _is_text(self.parts[index])):
+                return None
+            blocks.append(block)
+        return tuple(blocks)
 
-    def seal(self, begin: Cursor, seen: Cursor) -> Cursor | None:
-        """Where a page that stands in the chat up to `seen` may end: there, or a little before. None: nowhere."""
-        if (seen.part, seen.offset) <= (begin.part, begin.offset) or seen.part >= len(self.parts):
+    def some(self, begin: Cursor, room: int) -> tuple[Blocks, Cursor]:
+        """One full page from `begin`, and where the next one begins."""
+        blocks: list[AnyOutBlock] = []
+        for index, part, offset, opening in self._from(begin):
+            if _is_text(part):
+                text = part.text.between(offset, offset + 2 * max(room, 1) + AHEAD)
+                whole = offset + len(text) == len(part.text)
+                block: AnyOutBlock | None = self._rest(part, offset, opening) if whole else None
+                if not whole or (block is not None and self.paper.size(block) + JOINT > room):
+                    if blocks and room < self.paper.limit * _SMALL:
+                        return tuple(blocks), Cursor(index, offset, opening)
+                    piece = piece_of(Piece(opening, text), room - JOINT, self.paper)
+                    blocks.append(words_block(self.turn, part, piece.opening, piece.text + piece.closing))
+                    return tuple(blocks), Cursor(index, offset + len(piece.text), piece.next, piece.closing)
+            else:
+                block = self._block(part)
+                if blocks and block is not None and self.paper.size(block) + JOINT > room:
+                    return tuple(blocks), Cursor(index)
+            if block is not None:
+                blocks.append(block)
+                room -= self.paper.size(block) + JOINT
+        # What stands under the text does not fit beside it: it gets a page of its own.
+        return tuple(blocks), Cursor(len(self.parts))
+
+    def sealed(self, begin: Cursor, seen: Cursor, *, full: bool = True) -> tuple[Blocks, Cursor] | None:
+        """The page as it stands in the chat up to `seen`, or a little before. None: it cannot end there."""
+        if not seen.is_after(begin) or seen.part >= len(self.parts):
             return None
         part = self.parts[seen.part]
         end: Cursor | None = Cursor(seen.part + 1)
-        if isinstance(part, Words) and not part.thinking:
-            end = self._seal_words(part, begin, seen)
-        if end is None or (end.part, end.offset) <= (begin.part, begin.offset):
+        if _is_text(part):
+            first, opening = (begin.offset, begin.opening) if seen.part == begin.part else (0, "")
+            piece = near(Piece(opening, part.text.between(first, seen.offset + AHEAD)), seen.offset - first)
+            end = Cursor(seen.part, first + len(piece.text), piece.next, piece.closing) if piece else None
+        if end is None or not end.is_after(begin):
             return None
-        filled = sum(size(block, self.unit) for block in self.repaint(begin, end))
-        return end if filled >= self.limit * _ENOUGH else None
+        blocks = self.between(begin, end)
+        enough = not full or taken(blocks, self.paper) >= self.paper.limit * _ENOUGH
+        return (blocks, end) if enough else None
 
-    def _seal_words(self, part: Words, begin: Cursor, seen: Cursor) -> Cursor | None:
-        first, fence = (begin.offset, begin.fence) if seen.part == begin.part else (0, "")
-        text = part.text.between(first, seen.offset + _AHEAD)
-        length = seen.offset - first
-        if length > len(text):
-            return None
-        line, word = text.rfind("\n", 0, length) + 1, text.rfind(" ", 0, length) + 1
-        if line >= length - _BACK and line:
-            length = line
-        elif open_fence(text[:length], fence):
-            return None
-        elif word >= length - _BACK and word:
-            length = word
-        length = _clear_of_secrets(text, length)
-        return Cursor(seen.part, first + length, open_fence(text[:length], fence)) if length else None
-
-    def repaint(self, begin: Cursor, end: Cursor) -> tuple[AnyOutBlock, ...]:
-        """A sealed page again, with its tools as they stand now."""
+    def between(self, begin: Cursor, end: Cursor) -> Blocks:
+        """A sealed page, with its tools as they stand now."""
         blocks: list[AnyOutBlock] = []
-        for index, part in enumerate(self.parts[begin.part : end.part + 1], begin.part):
-            if not isinstance(part, Words) or part.thinking:
-                block = self._block(part) if index < end.part else None
-                if block is not None:
-                    blocks.append(block)
-                continue
-            first = begin.offset if index == begin.part else 0
-            last = end.offset if index == end.part else len(part.text)
-            text = part.text.between(first, last)
-            if text:
-                blocks.append(Markdown(_shown(text, begin.fence if index == begin.part else "")))
+        for index, part, offset, opening in self._from(begin):
+            if index > end.part or (index == end.part and not end.offset):
+                break
+            if _is_text(part):
+                last = index == end.part
+                text = part.text.between(offset, end.offset if last else len(part.text))
+                if text:
+                    blocks.append(words_block(self.turn, part, opening, text + end.closing * last))
+            elif (block := self._block(part)) is not None:
+                blocks.append(block)
         return tuple(blocks)
+
+    def end(self, begin: Cursor, room: int) -> Blocks:
+        """Only the end of what came after `begin`, with a line that says how much is left out."""
+        shown: list[AnyOutBlock] = []
+        left = 0
+        for index in range(len(self.parts) - 1, begin.part - 1, -1):
+            part, offset = self.parts[index], begin.offset if index == begin.part else 0
+            if not _is_text(part):
+                block = self._block(part) if not left else None
+                if block is not None and room > self.paper.size(block) + 2 * _RESERVE:
+                    shown.insert(0, block)
+                    room -= self.paper.size(block) + JOINT
+                continue
+            start = max(offset, len(part.text) - max(room - _RESERVE, 0) // 2) if not left else len(part.text)
+            text = part.text.since(start)
+            if start > offset:
+                line = text.find("\n", 0, len(text) // 2) + 1
+                start, text = start + line, text[line:]
+            if text:
+                block = words_block(self.turn, part, "", text)
+                shown.insert(0, clipped(block, max(room - _RESERVE, _RESERVE), self.paper))
+            left += start - offset
+        words = "The whole answer comes as a file" + ("." if self.turn.result else " when it is done.")
+        return (Footer(f"… {left:,} characters are left out here. {words}"), *shown)
+
+    def length_before(self, cursor: Cursor) -> int:
+        """How many characters of text stand before a place."""
+        before = sum(len(part.text) for part in self.parts[: cursor.part] if _is_text(part))
+        return before + cursor.offset
 
     def has_running(self, begin: Cursor, end: Cursor) -> bool:
         """Whether a page shows a tool that still runs."""
@@ -207,35 +242,22 @@ class _Filler:
             for tool in part.tools[-max(self.settings.tool_lines, 1) :]
         )
 
+    def _from(self, begin: Cursor) -> Iterator[tuple[int, Part, int, str]]:
+        """The parts from a place on, each with where it begins there."""
+        for index in range(begin.part, len(self.parts)):
+            first = index == begin.part
+            yield index, self.parts[index], begin.offset if first else 0, begin.opening if first else ""
+
+    def _rest(self, part: Words, offset: int, opening: str) -> Markdown | None:
+        text = part.text.since(offset)
+        growing = part is self.turn.live and not part.complete
+        return words_block(self.turn, part, opening, text, growing=growing) if text else None
+
     def _block(self, part: Part) -> AnyOutBlock | None:
         block = part_block(self.turn, part, self.settings, self.now)
-        if block is None:
-            return None
-        block = clipped(block, self.limit // 2 - _FENCE, self.unit)
-        return (
-            replace(block, text=_closed(block.text, open_fence(block.text))) if type(block) is Markdown else block
-        )
+        return clipped(block, self.paper.limit // 2, self.paper) if block is not None else None
 
 
-def _shown(text: str, fence: str) -> str:
-    """A piece of text as it stands on its page: in the fence it began in, and that closed at its end."""
-    shown = f"{fence}\n{text}" if fence else text
-    return well_formed(redact(_closed(shown, open_fence(text, fence))))
-
-
-def _closed(text: str, fence: str) -> str:
-    """What stands after an open fence must not be swallowed by it."""
-    return text if not fence else f"{text}{'' if text.endswith(chr(10)) else chr(10)}{closing(fence)}"
-
-
-def _clear_of_secrets(text: str, length: int) -> int:
-    """A place to cut that leaves no secret in two halves, of which neither would be recognised."""
-    whole = redact(text)
-    if whole == text:
-        return length
-    before = [match.end() for match in _BLANK.finditer(text, 0, length)][:-200:-1]
-    after = [match.end() for match in _BLANK.finditer(text, length)][:200]
-    for place in (length, *before, *after, len(text)):
-        if redact(text[:place]) + redact(text[place:]) == whole:
-            return place
-    return length
+def _is_text(part: Part | None) -> TypeGuard[Words]:
+    """Words that are not reasoning are laid out over as many pages as they need; all else is one block."""
+    return isinstance(part, Words) and not part.thinking

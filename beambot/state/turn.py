@@ -84,7 +84,7 @@ class FileChange(Struct, frozen=True):
 
 
 class Turn(Struct, frozen=True):
-    """`parts` are sealed, `live` is the one that still grows."""
+    """`parts` are sealed, `live` is the one that still grows. `revised` counts texts that ended otherwise."""
 
     id: str
     started_at: float = 0.0
@@ -98,11 +98,19 @@ class Turn(Struct, frozen=True):
     result: Result | None = None
     ended_at: float | None = None
     model: str = ""
+    revised: int = 0
+    agent: str = ""
 
     @property
     def every_part(self) -> tuple[Part, ...]:
         """Sealed and live together."""
         return self.parts if self.live is None else (*self.parts, self.live)
+
+
+def spoken(turn: Turn) -> str:
+    """Everything the agent itself said in a turn."""
+    parts = [part for part in turn.every_part if isinstance(part, Words) and not part.thinking and not part.parent]
+    return "\n\n".join(part.text.whole().strip("\n") for part in parts)
 
 
 def reduce(turn: Turn, message: UnifiedMessage) -> Turn:
@@ -160,6 +168,8 @@ def _grow(turn: Turn, text: str, thinking: bool, parent: str) -> Turn:
         turn.result,
         turn.ended_at,
         turn.model,
+        turn.revised,
+        turn.agent,
     )
 
 
@@ -206,6 +216,8 @@ def _complete_words(turn: Turn, text: str, thinking: bool, parent: str) -> Turn:
     keeps = streamed == text or (streamed.strip() == text.strip() and not text.startswith(streamed))
     grown = words.text if keeps else Growing().append(text)
     done = Words(grown, thinking, True, parent)
+    if not keeps and not text.startswith(streamed):
+        turn = replace(turn, revised=turn.revised + 1)
     if turn.live is not None and place == len(turn.parts):
         return replace(turn, live=done)
     return replace(turn, parts=(*turn.parts[:place], done, *turn.parts[place + 1 :]))

@@ -14,22 +14,27 @@ import anyio.to_thread
 
 from beambot.model.ports import Clock
 from beambot.store import files, migrations
+from beambot.store.audit import Audit
 from beambot.store.connection import Connection, Database, connect
 from beambot.store.delivery import Freezes, Outbox, Shown
 from beambot.store.messages import Asks, InboxRepo, Journal
-from beambot.store.people import Audit, Members, Pairings
+from beambot.store.people import Members, Pairings, Preferences
 from beambot.store.records import (
     AskRow,
     AuditRow,
     MemberRow,
     OutboxRow,
     PairingRow,
+    RuleRow,
     SessionRow,
     ShownRow,
     ThreadRow,
     TurnRow,
+    Verdict,
+    VoteRow,
     content_hash,
 )
+from beambot.store.rules import Rules, Votes
 from beambot.store.sessions import Projects, Sessions, Threads, Turns
 
 __all__ = [
@@ -38,11 +43,14 @@ __all__ = [
     "MemberRow",
     "OutboxRow",
     "PairingRow",
+    "RuleRow",
     "SessionRow",
     "ShownRow",
     "Store",
     "ThreadRow",
     "TurnRow",
+    "Verdict",
+    "VoteRow",
     "content_hash",
 ]
 
@@ -61,10 +69,13 @@ class Store:
         self.turns = Turns(db)
         self.journal = Journal(db)
         self.asks = Asks(db)
+        self.votes = Votes(db)
+        self.rules = Rules(db)
         self.outbox = Outbox(db, clock)
         self.shown = Shown(db, clock)
         self.audit = Audit(db, clock)
         self.pairings = Pairings(db, clock)
+        self.preferences = Preferences(db)
         self.freezes = Freezes(db)
 
     @classmethod
@@ -112,6 +123,7 @@ async def _set_up(writer: Connection, path: Path, busy_ms: int, now: float) -> N
     await writer.call(lambda conn: migrations.recognise(conn, path))
     await writer.call(lambda conn: _log_ahead(conn, time.monotonic() + busy_ms / 1000))
     await writer.call(lambda conn: migrations.migrate(conn, path, now))
+    await writer.call(Audit.teach)
 
 
 def _log_ahead(conn: sqlite3.Connection, deadline: float) -> None:

@@ -15,6 +15,7 @@ import anyio
 from beambot.errors import StoreError
 from beambot.store import files
 
+END = "\U0010ffff"  # sorts behind every character of an id or a key
 Row = tuple[Any, ...]
 T = TypeVar("T")
 MAX_BATCH = 500

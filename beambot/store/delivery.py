@@ -12,7 +12,7 @@ from beambot.model import outbound
 from beambot.model.ids import ThreadRef
 from beambot.model.outbound import Outgoing
 from beambot.model.ports import Clock
-from beambot.store.connection import Database, Row
+from beambot.store.connection import END, Database, Row
 from beambot.store.records import OutboxRow, ShownRow, content_hash
 
 log = get_logger("store")
@@ -120,14 +120,21 @@ class Shown:
         rows = await self._rows(thread, "AND message = ? ORDER BY at DESC LIMIT 1", (message,))
         return rows[0] if rows else None
 
-    async def put(self, thread: ThreadRef, key: str, message: str, hash: str) -> None:
+    async def put(self, thread: ThreadRef, key: str, message: str, hash: str, begin: bytes = b"") -> None:
         """It stands there now, with this content."""
+        place = (thread.platform, thread.chat, thread.thread)
         await self._db.write(
-            "INSERT INTO shown (platform, chat, thread, key, message, hash, at) VALUES (?, ?, ?, ?, ?, ?, ?)"
+            "INSERT INTO shown (platform, chat, thread, key, message, hash, at, page_start)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
             " ON CONFLICT (platform, chat, thread, key) DO UPDATE SET message = excluded.message,"
-            " hash = excluded.hash, at = excluded.at",
-            (thread.platform, thread.chat, thread.thread, key, message, hash, self._clock.now()),
+            " hash = excluded.hash, at = excluded.at, page_start = excluded.page_start",
+            (*place, key, message, hash, self._clock.now(), begin.decode()),
         )
+
+    async def of_turn(self, thread: ThreadRef, turn: str) -> list[ShownRow]:
+        """The pages of a turn that stand in a thread."""
+        first = f"turn:{turn}:"
+        return await self._rows(thread, "AND key >= ? AND key < ?", (first, first + END))
 
     async def remove(self, thread: ThreadRef, key: str) -> None:
         """It stands there no more."""
@@ -138,11 +145,11 @@ class Shown:
 
     async def _rows(self, thread: ThreadRef, rest: str, args: Sequence[Any]) -> list[ShownRow]:
         rows = await self._db.read(
-            "SELECT key, message, hash, at FROM shown"  # noqa: S608 the rest is ours
+            "SELECT key, message, hash, at, page_start FROM shown"  # noqa: S608 the rest is ours
             f" WHERE platform = ? AND chat = ? AND thread = ? {rest}",
             (thread.platform, thread.chat, thread.thread, *args),
         )
-        return [ShownRow(thread, *row) for row in rows]
+        return [ShownRow(thread, key, message, hash, at, begin.encode()) for key, message, hash, at, begin in rows]
 
 
 class Freezes:

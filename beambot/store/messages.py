@@ -154,6 +154,14 @@ class Asks:
         """What became of the answer."""
         await self._db.write("UPDATE asks SET note = ? WHERE id = ?", (note, id))
 
+    async def remind(self, id: str, at: float) -> bool:
+        """Note that people are reminded of it. True once, for one caller, while it waits."""
+        rows = await self._db.write(
+            "UPDATE asks SET reminded_at = ? WHERE id = ? AND state = 'open' AND reminded_at IS NULL RETURNING n",
+            (at, id),
+        )
+        return bool(rows)
+
     async def claim(self, id: str, *, by: str, outcome: str, answer: bytes, at: float) -> bool:
         """Answer it. True for exactly one caller, however many try."""
         rows = await self._db.write(

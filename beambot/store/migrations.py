@@ -72,10 +72,33 @@ _STEP_1 = (
     "CREATE TABLE freezes (scope TEXT PRIMARY KEY, until DOUBLE PRECISION NOT NULL)",
 )
 
-STEPS: list[tuple[str, ...]] = [_STEP_1]
+_STEP_2 = (
+    "ALTER TABLE shown ADD COLUMN page_start TEXT NOT NULL DEFAULT ''",
+    "CREATE TABLE preferences (member TEXT NOT NULL REFERENCES members (name) ON DELETE CASCADE,"
+    " name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (member, name))",
+)
+
+_STEP_3 = (
+    "ALTER TABLE audit ADD COLUMN chain TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE asks ADD COLUMN digest TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE asks ADD COLUMN risks TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE asks ADD COLUMN may_answer TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE asks ADD COLUMN until DOUBLE PRECISION",
+    "ALTER TABLE asks ADD COLUMN reminded_at DOUBLE PRECISION",
+    "CREATE TABLE rules (n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, allow INTEGER NOT NULL,"
+    " scope TEXT NOT NULL, tool TEXT NOT NULL, value TEXT NOT NULL, project TEXT NOT NULL,"
+    " session TEXT NOT NULL, turn TEXT NOT NULL, until DOUBLE PRECISION, made_by TEXT NOT NULL,"
+    " made_at DOUBLE PRECISION NOT NULL, used_at DOUBLE PRECISION, used_for TEXT NOT NULL,"
+    " revoked_by TEXT NOT NULL, revoked_at DOUBLE PRECISION)",
+    "CREATE TABLE votes (ask TEXT NOT NULL REFERENCES asks (id), member TEXT NOT NULL, answer BLOB NOT NULL,"
+    " at DOUBLE PRECISION NOT NULL, PRIMARY KEY (ask, member))",
+)
+
+STEPS: list[tuple[str, ...]] = [_STEP_1, _STEP_2, _STEP_3]
 TABLES = (
     "members",
     "identities",
+    "preferences",
     "pairings",
     "audit",
     "projects",
@@ -85,6 +108,8 @@ TABLES = (
     "inbox",
     "journal",
     "asks",
+    "votes",
+    "rules",
     "outbox",
     "shown",
     "freezes",

@@ -1,4 +1,4 @@
-"""Who is known, who is being invited, and who did what."""
+"""Who is known, who is being invited, and what they chose."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import hmac
 import secrets
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any
 
-import msgspec
-
-from beambot.log import get_logger, redact
+from beambot.log import get_logger
 from beambot.model.ports import Clock
 from beambot.store.connection import Database, Row
-from beambot.store.records import AuditRow, MemberRow, PairingRow
+from beambot.store.records import MemberRow, PairingRow
 
 log = get_logger("store")
 MAX_TRIES = 5
@@ -190,35 +187,21 @@ def _digest(code: str, salt: bytes) -> bytes:
     return blake2b(plain.encode(), salt=salt).digest()
 
 
-class Audit:
-    """Who did what, for ever: the database itself refuses to change or delete a line."""
+class Preferences:
+    """What a person chose for themselves."""
 
-    def __init__(self, db: Database, clock: Clock) -> None:
+    def __init__(self, db: Database) -> None:
         self._db = db
-        self._clock = clock
 
-    async def add(self, what: str, who: str, detail: dict[str, Any]) -> None:
-        """One line, secrets redacted."""
+    async def put(self, member: str, name: str, value: str) -> None:
+        """From now on."""
         await self._db.write(
-            "INSERT INTO audit (at, what, who, detail) VALUES (?, ?, ?, ?)",
-            (self._clock.now(), what, redact(who), msgspec.json.encode(_redacted(detail))),
+            "INSERT INTO preferences (member, name, value) VALUES (?, ?, ?)"
+            " ON CONFLICT (member, name) DO UPDATE SET value = excluded.value",
+            (member, name, value),
         )
 
-    async def recent(self, limit: int = 100) -> list[AuditRow]:
-        """The newest first."""
-        rows = await self._db.read("SELECT id, at, what, who, detail FROM audit ORDER BY id DESC LIMIT ?", (limit,))
-        return [AuditRow(id, at, what, who, msgspec.json.decode(detail)) for id, at, what, who, detail in rows]
-
-
-def _redacted(value: Any) -> Any:
-    match value:
-        case str():
-            return redact(value)
-        case dict():
-            return {redact(str(key)): _redacted(item) for key, item in value.items()}
-        case list() | tuple() | set() | frozenset():
-            return [_redacted(item) for item in value]
-        case None | bool() | int() | float():
-            return value
-        case _:
-            return redact(str(value))
+    async def get(self, member: str, name: str) -> str:
+        """What was chosen, or nothing."""
+        row = await self._db.first("SELECT value FROM preferences WHERE member = ? AND name = ?", (member, name))
+        return row[0] if row else ""

@@ -77,7 +77,10 @@ class TurnRow(Struct, frozen=True, kw_only=True):
 
 
 class AskRow(Struct, frozen=True, kw_only=True):
-    """Something that waits for a human, and its answer. `agent_ask` is the agent's own request id."""
+    """Something that waits for a human, and its answer. `agent_ask` is the agent's own request id.
+
+    `digest` is the hash of what was asked; `risks` and `may_answer` are JSON.
+    """
 
     id: str
     session: str
@@ -92,6 +95,40 @@ class AskRow(Struct, frozen=True, kw_only=True):
     note: str = ""
     created_at: float = 0.0
     settled_at: float | None = None
+    digest: str = ""
+    risks: str = ""
+    may_answer: str = ""
+    until: float | None = None
+    reminded_at: float | None = None
+
+
+class RuleRow(Struct, frozen=True, kw_only=True):
+    """What is decided without asking. An empty project, session or turn: it holds in all of them."""
+
+    id: str
+    allow: bool
+    scope: str
+    tool: str
+    value: str = ""
+    project: str = ""
+    session: str = ""
+    turn: str = ""
+    until: float | None = None
+    made_by: str = ""
+    made_at: float = 0.0
+    used_at: float | None = None
+    used_for: str = ""
+    revoked_by: str = ""
+    revoked_at: float | None = None
+
+
+class VoteRow(Struct, frozen=True):
+    """One person's answer to an ask that needs more than one."""
+
+    ask: str
+    member: str
+    answer: bytes
+    at: float
 
 
 class OutboxRow(Struct, frozen=True):
@@ -109,23 +146,51 @@ class OutboxRow(Struct, frozen=True):
 
 
 class ShownRow(Struct, frozen=True):
-    """A message that stands in a thread, by the platform's own id, and the hash of its content."""
+    """A message that stands in a thread, by the platform's own id, and the hash of its content.
+
+    `begin` is where a page of a turn begins: what a later run goes on from.
+    """
 
     thread: ThreadRef
     key: str
     message: str
     hash: str
     at: float
+    begin: bytes = b""
+
+
+_FIRST = ("outcome", "what")
 
 
 class AuditRow(Struct, frozen=True):
-    """Who did what, when."""
+    """Who did what, when. `chain` binds it to all lines before it; empty: written before there was a chain."""
 
     id: int
     at: float
     what: str
     who: str
     detail: dict[str, Any]
+    chain: str = ""
+
+    def in_words(self) -> str:
+        """What was done, in one line: what came of it and what it was about stand first."""
+        first = [_worded(self.detail[name]) for name in _FIRST if name in self.detail]
+        rest = [f"{name} {_worded(value)}" for name, value in self.detail.items() if name not in _FIRST]
+        return " · ".join(" ".join(part.split()) for part in (self.what.replace("_", " "), *first, *rest))
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """Whether the audit is what was written: how many lines were read, and the first one that is wrong.
+
+    `newest` is the last good value of the chain, `before` how many lines are older than the chain.
+    """
+
+    whole: bool
+    count: int
+    broken_at: int | None = None
+    why: str = ""
+    newest: str = ""
+    before: int = 0
 
 
 class PairingRow(Struct, frozen=True):
@@ -138,6 +203,20 @@ class PairingRow(Struct, frozen=True):
     identity: str
     name: str
     expires_at: float
+
+
+def _worded(value: object) -> str:
+    match value:
+        case None | "":
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case list():
+            return ", ".join(_worded(item) for item in value)
+        case dict():
+            return ", ".join(f"{name} {_worded(item)}" for name, item in value.items())
+        case _:
+            return str(value)
 
 
 def content_hash(outgoing: Outgoing) -> str:

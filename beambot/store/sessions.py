@@ -8,10 +8,8 @@ from typing import Any
 
 from beambot.model.ids import ThreadRef
 from beambot.model.ports import Clock
-from beambot.store.connection import Database, Row
+from beambot.store.connection import END, Database, Row
 from beambot.store.records import SessionRow, ThreadRow, TurnRow
-
-END = "\U0010ffff"  # sorts behind every character of an id or a key
 
 
 def assignments(fields: dict[str, Any], allowed: Iterable[str]) -> str:
@@ -195,6 +193,10 @@ class Turns:
         """The newest of this session."""
         rows = await self._rows("WHERE session = ? ORDER BY n DESC LIMIT 1", (session,))
         return rows[0] if rows else None
+
+    async def recent(self, session: str, limit: int) -> list[TurnRow]:
+        """The newest of this session first."""
+        return await self._rows("WHERE session = ? ORDER BY n DESC LIMIT ?", (session, limit))
 
     async def by_message(self, thread: ThreadRef, message: str) -> TurnRow | None:
         """The newest turn that this message prompted."""

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from beambot.errors import MessageGone, PlatformError, RetryAfter, Unreachable
-from beambot.model.capabilities import Budget, PlatformCapabilities
+from beambot.model.capabilities import Budget, CallKind, PlatformCapabilities
 from beambot.model.ids import MessageRef, ThreadRef
 from beambot.model.inbound import (
     AnyInbound,
@@ -23,8 +23,9 @@ from beambot.model.inbound import (
     Sender,
     TextIn,
 )
-from beambot.model.outbound import Outgoing, Receipt, ThreadState, plain_text
+from beambot.model.outbound import AnyOutBlock, Outgoing, Receipt, ThreadState, block_text, plain_text
 from beambot.model.ports import Clock, Inbox
+from beambot.render import split
 
 FULL = PlatformCapabilities(
     text_limit=4000,
@@ -41,6 +42,13 @@ FULL = PlatformCapabilities(
     download_bytes=10_000_000,
     min_interval=1.0,
 )
+
+
+_KINDS: dict[str, CallKind] = {
+    **dict.fromkeys(("post", "upload"), "post"),
+    "edit": "edit",
+    **dict.fromkeys(("open", "append", "close"), "append"),
+}
 
 
 class Call(Struct, frozen=True):
@@ -63,12 +71,12 @@ class FakePlatform:
         *,
         name: str = "fake",
         capabilities: PlatformCapabilities = FULL,
-        limit: Budget | None = None,
+        limit: Budget | Sequence[Budget] = (),
     ) -> None:
         self.name = name
         self.capabilities = capabilities
         self.clock = clock
-        self.limit = limit
+        self.limits = (limit,) if isinstance(limit, Budget) else tuple(limit)
         self.calls: list[Call] = []
         self.faults: list[PlatformError | None] = []
         self.down = False
@@ -81,10 +89,12 @@ class FakePlatform:
         self.titles: dict[str, str] = {}
         self.backlog: list[Inbound] = []
         self.files: dict[str, bytes] = {}
+        self.sent_files: dict[str, bytes] = {}
+        self.captions: dict[str, str] = {}
         self.on_call: Callable[[Call], None] | None = None
         self._messages: dict[MessageRef, Outgoing] = {}
         self._keys: dict[tuple[ThreadRef, str], MessageRef] = {}
-        self._times: dict[str, list[float]] = {}
+        self._times: dict[tuple[Budget, str], list[float]] = {}
         self._count = 0
         self._inbox: Inbox | None = None
         self._ready = anyio.Event()
@@ -100,6 +110,12 @@ class FakePlatform:
             await anyio.sleep_forever()
         finally:
             self.running = False
+
+    def budgets(self, thread: ThreadRef) -> tuple[Budget, ...]:
+        return self.capabilities.budgets
+
+    def measure(self, block: AnyOutBlock) -> int:
+        return split.measure(block_text(block), self.capabilities.text_unit)
 
     async def post(self, thread: ThreadRef, message: Outgoing) -> MessageRef:
         known = self._keys.get((thread, message.key)) if self.capabilities.dedupes_posts else None
@@ -124,7 +140,9 @@ class FakePlatform:
     async def upload(self, thread: ThreadRef, path: Path, name: str, caption: str = "") -> MessageRef:
         self._count += 1
         ref = MessageRef(thread, f"m{self._count}")
+        data = await anyio.Path(path).read_bytes()
         await self._call(Call("upload", self.clock.now(), thread, ref.message, None, name))
+        self.sent_files[name], self.captions[name] = data, caption
         return ref
 
     async def download(self, attachment: Attachment, into: Path) -> Path:
@@ -175,19 +193,33 @@ class FakePlatform:
         fault = self.faults.pop(0) if self.faults else None
         if fault is not None:
             raise fault
-        self._count_against_limit(call)
+        self._count_against_limits(call)
         self.calls.append(call)
 
-    def _count_against_limit(self, call: Call) -> None:
-        if self.limit is None:
-            return
+    def _count_against_limits(self, call: Call) -> None:
+        """A refused call counts nowhere; the refusal lasts until the fullest window has room again."""
         now = self.clock.now()
-        times = self._times.setdefault(call.thread.chat, [])
-        times[:] = [at for at in times if at > now - self.limit.seconds]
-        if len(times) >= self.limit.calls:
+        kind = _KINDS.get(call.what, "other")
+        waits: list[float] = []
+        counted: list[list[float]] = []
+        for limit in [limit for limit in self.limits if limit.counts(kind)]:
+            thread = call.thread
+            places = {
+                "platform": "",
+                "chat": thread.chat,
+                "thread": thread.key,
+                "message": f"{thread.key}/{call.message}",
+            }
+            times = self._times.setdefault((limit, places[limit.scope]), [])
+            times[:] = [at for at in times if at > now - limit.seconds]
+            if len(times) >= limit.calls:
+                waits.append(times[-limit.calls] + limit.seconds - now)
+            counted.append(times)
+        if waits:
             self.refusals += 1
-            raise RetryAfter(times[0] + self.limit.seconds - now)
-        times.append(now)
+            raise RetryAfter(max(waits))
+        for times in counted:
+            times.append(now)
 
     # ── what a person does and sees ──────────────────────────────────────────────────────────────
 

@@ -14,11 +14,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import anyio
 from msgspec.structs import replace
 
-from beambot.errors import MessageGone, ThreadGone
+from beambot.errors import MessageGone, StreamEnded, ThreadGone
 from beambot.model.ids import MessageRef, ThreadRef
 from beambot.model.inbound import Inbound, PressIn, TextIn
 from beambot.model.outbound import Button, Markdown, Notice, Outgoing, Receipt, ThreadState
-from beambot.model.ports import ChatPlatform
+from beambot.model.ports import ChatPlatform, Streaming
 
 PATIENCE = 10.0
 _RECEIPTS: tuple[Receipt, ...] = ("received", "queued", "working", "waiting", "done", "failed", "cancelled")
@@ -211,6 +211,34 @@ class PlatformContract:
                 assert _words(await h.shown(thread)) == ["over here"]
                 assert await h.shown(h.thread) == []
 
+    async def test_streams_of_its_own_end_as_one_message_that_can_be_edited(self) -> None:
+        async with self._started() as h:
+            platform: object = h.platform
+            assert isinstance(platform, Streaming) == h.platform.capabilities.native_stream
+            if not isinstance(platform, Streaming) or platform.stream_limits(h.thread) is None:
+                return
+            words = [f"word{number}" for number in range(12)]
+            stream = await platform.open_stream(h.thread, _growing(words[:1]))
+            for count in range(2, len(words) + 1):
+                await platform.append_stream(stream, _growing(words[:count]))
+            ref = await platform.close_stream(stream, _text(" ".join(words)))
+            assert await h.shown(h.thread) == [(ref, " ".join(words))]
+            assert stream.message in ("", ref.message)
+            await h.platform.edit(ref, _text("another"))
+            assert _words(await h.shown(h.thread)) == ["another"]
+            await _raises(StreamEnded, platform.append_stream(stream, _growing(words)))
+
+    async def test_a_block_is_never_larger_than_it_was_measured(self) -> None:
+        async with self._started() as h:
+            capabilities = h.platform.capabilities
+            short, long = Markdown("word"), Markdown("word " * 40)
+            assert 0 < h.platform.measure(short) < h.platform.measure(long)
+            fitting = Markdown("word " * (capabilities.text_limit // 6))
+            assert h.platform.measure(fitting) <= capabilities.text_limit
+            await h.platform.post(h.thread, Outgoing("k", (fitting,)))
+            ((_, shown),) = await h.shown(h.thread)
+            assert shown.split() == fitting.text.split()
+
     # ── in ───────────────────────────────────────────────────────────────────────────────────────────
 
     async def test_words_come_in_as_they_were_written(self) -> None:
@@ -289,6 +317,10 @@ class PlatformContract:
 
 def _text(text: str, key: str = "k") -> Outgoing:
     return Outgoing(key, (Markdown(text),))
+
+
+def _growing(words: list[str]) -> Outgoing:
+    return Outgoing("k", (Markdown(" ".join(words), open=True),))
 
 
 def _words(shown: list[tuple[MessageRef, str]]) -> list[str]:

@@ -1,54 +1,33 @@
-"""Markdown of an agent to harmless HTML, one piece per top-level block, so that growth costs what is new."""
+"""Blocks of an agent's words to harmless HTML, one piece per top-level group, so that growth costs what is new."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator
+from html import escape
+from itertools import groupby
 
-from markdown_it import MarkdownIt
-from markdown_it.common.utils import escapeHtml
-from markdown_it.renderer import RendererHTML
-from markdown_it.rules_inline import StateInline
-from markdown_it.token import Token
-from markdown_it.utils import EnvType, OptionsDict
 from msgspec import Struct
 
-# Characters that reorder a line or hide in it. Joiners (U+200C, U+200D) stay: scripts and emoji need them.
-_DIRECTION = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
-_HIDDEN = [
-    0x00AD,
-    0x180E,
-    0x200B,
-    *range(0x2060, 0x2065),
-    *range(0x206A, 0x2070),
-    0xFEFF,
-    *range(0xE0000, 0xE0080),
-]
-_CONTROL = [*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0), *range(0xD800, 0xE000)]
-_CLEAN = (
-    dict.fromkeys(_DIRECTION, "\N{REPLACEMENT CHARACTER}")
-    | dict.fromkeys(_HIDDEN, "")
-    | dict.fromkeys(_CONTROL, "\N{REPLACEMENT CHARACTER}")
-)
+from beambot.api import markdown as md
 
-_SAFE_LINK = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
-_DUNDER = re.compile(r"__[a-z0-9]+(?:_+[a-z0-9]+)*__(?!_)")
-_STARS = re.compile(r"\*+")
+Container = md.Quote | md.Item | md.Note
+
+_TAGS = ((md.BOLD, "strong"), (md.ITALIC, "em"), (md.STRIKE, "del"), (md.CODE, "code"))
+# What stands deeper than this is shown at this depth; nobody can read it there, but a page can break of it.
+_DEEPEST = 12
 
 
 class Piece(Struct, frozen=True):
-    """One top-level block: where it starts in the text, and its HTML."""
+    """A list, a quotation, a paragraph: the blocks it was drawn from, and its HTML."""
 
-    start: int
+    blocks: md.Document
     html: str
 
 
 class Rendered(Struct, frozen=True):
-    """A text and its pieces: what the next rendering of a longer text goes on from."""
+    """The pieces of a text: what the next rendering of a longer text goes on from."""
 
-    text: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[Piece, ...] = ()
 
     @property
     def html(self) -> list[str]:
@@ -56,110 +35,163 @@ class Rendered(Struct, frozen=True):
         return [piece.html for piece in self.pieces]
 
 
-def clean(text: str) -> str:
-    """The same text without characters that reorder it or cannot be seen."""
-    return text.translate(_CLEAN)
-
-
-def render(text: str, before: Rendered | None = None) -> Rendered:
-    """HTML of `text`. When it goes on from `before`, only the last two blocks are read again.
-
-    Two, because the last line of a growing text may turn out to belong to the block above it.
-    """
-    text = clean(text.replace("\r\n", "\n").replace("\r", "\n"))
-    if before is None or not text.startswith(before.text) or len(before.pieces) < 3:
-        return Rendered(text, _pieces(text, 0))
-    if text == before.text:
-        return before
-    kept = before.pieces[:-2]
-    return Rendered(text, kept + _pieces(text, before.pieces[-2].start))
-
-
-def _pieces(text: str, start: int) -> tuple[Piece, ...]:
-    md = _parser()
-    part = text[start:]
-    tokens = md.parse(part)
-    offsets = [0]
-    for line in part.split("\n"):
-        offsets.append(offsets[-1] + len(line) + 1)
+def render(document: md.Document, before: Rendered | None = None) -> Rendered:
+    """HTML of a document. A piece that is in `before` at the same place is not drawn again."""
+    known = before.pieces if before else ()
     pieces: list[Piece] = []
-    first = 0
-    for index, token in enumerate(tokens):
-        if token.level == 0 and token.nesting != 1:
-            line_map = tokens[first].map
-            at = offsets[line_map[0]] if line_map else 0
-            html = md.renderer.render(tokens[first : index + 1], md.options, {})
-            pieces.append(Piece(start + at, html))
-            first = index + 1
-    return tuple(pieces)
+    for index, group in enumerate(_groups(document, 0)):
+        if index < len(known) and known[index].blocks == group:
+            pieces.append(known[index])
+        else:
+            pieces.append(Piece(group, _group(group, 0)))
+    return Rendered(tuple(pieces))
 
 
-@cache
-def _parser() -> MarkdownIt:
-    md = MarkdownIt("commonmark", {"html": False, "linkify": False, "breaks": True})
-    md.enable(["table", "strikethrough"])
-    # A reference may be defined far below its use: without it every top-level block stands for itself.
-    md.disable(["reference", "html_block", "html_inline"])
-    md.validateLink = _is_safe_link  # type: ignore[method-assign]
-    md.inline.ruler.before("emphasis", "identifier", _identifier)
-    md.add_render_rule("link_open", _link_open)
-    md.add_render_rule("image", _image)
-    md.add_render_rule("table_open", lambda *_: '<div class="table"><table>')
-    md.add_render_rule("table_close", lambda *_: "</table></div>")
-    for cell in ("th_open", "td_open"):
-        md.add_render_rule(cell, _cell)
-    return md
+# ── containers ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _is_safe_link(url: str) -> bool:
-    return _SAFE_LINK.match(url.strip()) is not None
+def _groups(blocks: Iterable[md.AnyBlock], depth: int) -> Iterator[md.Document]:
+    """Blocks parted into what stands by itself at this depth: a block, a quotation, a whole list."""
+    group: list[md.AnyBlock] = []
+    last: Container | None = None
+    for block in blocks:
+        container = _container(block, depth)
+        if group and not _goes_on(last, container):
+            yield tuple(group)
+            group = []
+        group.append(block)
+        last = container
+    if group:
+        yield tuple(group)
 
 
-def _identifier(state: StateInline, silent: bool) -> bool:
-    """`__init__`, `2*3*4` and `**/*.py` are names and not emphasis."""
-    source, pos = state.src, state.pos
-    end = pos
-    if source[pos] == "_":
-        found = _DUNDER.match(source, pos)
-        end = found.end() if found else pos
-    elif source[pos] == "*":
-        run = _STARS.match(source, pos)
-        assert run is not None
-        before = source[pos - 1] if pos else " "
-        after = source[run.end()] if run.end() < len(source) else " "
-        glob = (before in "/ \n([" and after in "/.") or (before == "/" and (after in "/." or after.isspace()))
-        product = run.end() == pos + 1 and _is_ascii_word(before) and _is_ascii_word(after)
-        end = run.end() if glob or product else pos
-    if end == pos:
-        return False
-    if not silent:
-        state.pending += source[pos:end]
-    state.pos = end
-    return True
+def _container(block: md.AnyBlock, depth: int) -> Container | None:
+    return block.inside[depth] if depth < min(len(block.inside), _DEEPEST) else None
 
 
-def _is_ascii_word(char: str) -> bool:
-    return char.isascii() and char.isalnum()
+def _goes_on(last: Container | None, container: Container | None) -> bool:
+    match last, container:
+        case md.Quote(), md.Quote():
+            return last.at == container.at
+        case md.Item(number=None), md.Item(number=None):
+            return True
+        case md.Item(number=int(number)), md.Item(number=int(after)):
+            return last.at == container.at or after == number + 1
+        case md.Note(), md.Note():
+            return True
+        case _:
+            return False
 
 
-def _link_open(self: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
-    href = escapeHtml(str(tokens[index].attrs.get("href", "")))
-    return f'<a href="{href}" target="_blank" rel="noopener noreferrer nofollow" title="{href}">'
+def _group(blocks: md.Document, depth: int) -> str:
+    container = _container(blocks[0], depth)
+    match container:
+        case None:
+            return _block(blocks[0])
+        case md.Quote(alert=""):
+            return f"<blockquote>{_inner(blocks, depth)}</blockquote>"
+        case md.Quote(alert=alert):
+            title = f'<p class="title">{escape(alert.capitalize())}</p>'
+            return f'<blockquote class="alert {escape(alert)}">{title}{_inner(blocks, depth)}</blockquote>'
+        case md.Item(number=number):
+            items = [_item(item, depth) for item in _each(blocks, depth)]
+            if number is None:
+                return f"<ul>{''.join(items)}</ul>"
+            start = "" if number == 1 else f' start="{number}"'
+            long = ' class="long"' if number + len(items) > 100 else ""
+            return f"<ol{start}{long}>{''.join(items)}</ol>"
+        case md.Note():
+            return "".join(_note(note, depth) for note in _each(blocks, depth))
 
 
-def _image(self: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
-    """A picture from elsewhere is not loaded: that would tell elsewhere who reads."""
-    token = tokens[index]
-    href = escapeHtml(str(token.attrs.get("src", "")))
-    label = escapeHtml(token.content) or href
-    depth = sum((t.type == "link_open") - (t.type == "link_close") for t in tokens[:index])
-    if depth > 0:
-        return label
-    return f'<a href="{href}" target="_blank" rel="noopener noreferrer nofollow" title="{href}">{label}</a>'
+def _each(blocks: md.Document, depth: int) -> Iterator[md.Document]:
+    """The items of a list, the notes of many, one by one."""
+    for _, item in groupby(blocks, key=lambda block: block.inside[depth].at):
+        yield tuple(item)
 
 
-def _cell(self: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+def _item(blocks: md.Document, depth: int) -> str:
+    item = blocks[0].inside[depth]
+    assert isinstance(item, md.Item)
+    inner = _inner(blocks, depth, is_tight=True)
+    if item.continued:
+        return f'<li class="continued">{inner}</li>'
+    if item.done is None:
+        return f"<li>{inner}</li>"
+    mark, state = ("☑", "done") if item.done else ("☐", "not done")
+    return f'<li class="task"><span class="box" role="img" aria-label="{state}">{mark} </span>{inner}</li>'
+
+
+def _note(blocks: md.Document, depth: int) -> str:
+    note = blocks[0].inside[depth]
+    assert isinstance(note, md.Note)
+    return f'<div class="footnote"><b>[{_text(note.label)}]</b> {_inner(blocks, depth, is_tight=True)}</div>'
+
+
+def _inner(blocks: md.Document, depth: int, *, is_tight: bool = False) -> str:
+    """What stands inside of a container; the first words of a list item stand next to its marker."""
+    html = [_group(group, depth + 1) for group in _groups(blocks, depth + 1)]
+    first = blocks[0]
+    if is_tight and isinstance(first, md.Paragraph) and _container(first, depth + 1) is None:
+        html[0] = _spans(first.spans)
+    return "".join(html)
+
+
+# ── blocks ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _block(block: md.AnyBlock) -> str:
+    match block:
+        case md.Paragraph(spans=spans):
+            return f"<p>{_spans(spans)}</p>"
+        case md.Heading(level=level, spans=spans):
+            return f"<h{level}>{_spans(spans)}</h{level}>"
+        case md.Code(text=text, language=language):
+            named = f' class="language-{escape(language)}"' if language else ""
+            return f"<pre><code{named}>{_text(text)}\n</code></pre>"
+        case md.Table():
+            return _table(block)
+        case md.Rule():
+            return "<hr>"
+
+
+def _table(table: md.Table) -> str:
     """Alignment as a class: the page allows no style attributes."""
-    token = tokens[index]
-    align = re.search(r"text-align:(left|center|right)", str(token.attrs.get("style", "")))
-    return f'<{token.tag} class="{align.group(1)}">' if align else f"<{token.tag}>"
+    classes = [f' class="{align}"' if align else "" for align in table.align]
+    rows: list[str] = []
+    for number, row in enumerate(table.rows):
+        tag = "td" if number else "th"
+        cells = zip(row, classes + [""] * (len(row) - len(classes)), strict=False)
+        rows.append("<tr>" + "".join(f"<{tag}{kind}>{_spans(cell)}</{tag}>" for cell, kind in cells) + "</tr>")
+    body = f"<tbody>{''.join(rows[1:])}</tbody>" if rows[1:] else ""
+    return f'<div class="table"><table><thead>{"".join(rows[:1])}</thead>{body}</table></div>'
+
+
+# ── words ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _spans(spans: tuple[md.Span, ...]) -> str:
+    html: list[str] = []
+    for link, run in groupby(spans, key=lambda span: span.link):
+        words = "".join(_span(span) for span in run)
+        html.append(_link(link, words) if link else words)
+    return "".join(html)
+
+
+def _span(span: md.Span) -> str:
+    html = _text(span.text).replace("\n", "<br>")
+    if not span.style:
+        return html
+    for bit, tag in reversed(_TAGS):
+        if span.style & bit:
+            html = f"<{tag}>{html}</{tag}>"
+    return html
+
+
+def _link(target: str, words: str) -> str:
+    href = escape(target)
+    return f'<a href="{href}" target="_blank" rel="noopener noreferrer nofollow" title="{href}">{words}</a>'
+
+
+def _text(text: str) -> str:
+    return escape(text, quote=False)

@@ -8,8 +8,9 @@ import msgspec
 from msgspec import Struct
 
 from beambot.api import Outgoing
+from beambot.api import markdown as md
 from beambot.api import outbound as out
-from platforms.web.markdown import Rendered, clean, render
+from platforms.web.markdown import Rendered, render
 
 Json = dict[str, Any]
 
@@ -28,14 +29,14 @@ class Shown(Struct, frozen=True):
 
 
 def show(message: Outgoing, before: Shown | None = None) -> Shown:
-    """Draw a message; text that only grew since `before` is not rendered again."""
+    """Draw a message; of a text that grew since `before`, only what is new is drawn."""
     blocks: list[Json] = []
     texts: list[Rendered | None] = []
     for index, block in enumerate(message.blocks):
         if isinstance(block, out.Markdown):
             known = before.texts[index] if before and index < len(before.texts) else None
-            text = render(block.text, known)
-            blocks.append({"t": "text", "html": text.html, "open": block.open, "folded": block.folded})
+            text = render(md.parse(block.text, block.skip, block.open), known)
+            blocks.append(_words(block, text))
             texts.append(text)
         else:
             blocks.append(_block(block))
@@ -56,7 +57,7 @@ def patch(before: Shown, after: Shown) -> Json | None:
         was = before.blocks[index] if index < len(before.blocks) else None
         if was == block:
             continue
-        if was is not None and was["t"] == block["t"] == "text" and was["folded"] == block["folded"]:
+        if was is not None and was["t"] == block["t"] == "text" and _frame(was) == _frame(block):
             grown.append([index, block["open"], len(block["html"]), _pieces(was["html"], block["html"])])
         else:
             whole.append([index, block])
@@ -67,6 +68,16 @@ def patch(before: Shown, after: Shown) -> Json | None:
     if not same_rest:
         change["rest"] = after.rest
     return change
+
+
+def _words(block: out.Markdown, text: Rendered) -> Json:
+    under = md.clean(block.under)
+    return {"t": "text", "html": text.html, "open": block.open, "folded": block.folded, "under": under}
+
+
+def _frame(block: Json) -> tuple[bool, str]:
+    """What stands around a text; where it changes the text is drawn anew."""
+    return block["folded"], block["under"]
 
 
 def _pieces(was: list[str], now: list[str]) -> list[list[Any]]:
@@ -98,23 +109,35 @@ def _block(
         case out.Tools(lines=lines, hidden=hidden):
             return {"t": "tools", "lines": [_line(line) for line in lines], "hidden": hidden}
         case out.Checklist(entries=entries):
-            return {"t": "list", "items": [[clean(entry.text), entry.status] for entry in entries]}
+            return {"t": "list", "items": [[md.clean(entry.text), entry.status] for entry in entries]}
         case out.Change(path=path, unified=unified, added=added, removed=removed):
-            text = [clean(line) for line in unified.split("\n")]
-            return {"t": "diff", "path": clean(path), "lines": text, "added": added, "removed": removed}
+            changed = [_diff_line(line) for line in _changed_lines(unified)]
+            return {"t": "diff", "path": md.clean(path), "lines": changed, "added": added, "removed": removed}
         case out.Facts(facts=facts):
-            return {"t": "facts", "facts": [[clean(f.name), clean(f.value), f.code] for f in facts]}
+            return {"t": "facts", "facts": [[md.clean(f.name), md.clean(f.value), f.code] for f in facts]}
         case out.Notice(text=text, level=level):
-            return {"t": "notice", "text": clean(text), "level": level}
+            return {"t": "notice", "text": md.clean(text), "level": level}
         case out.Footer(text=text):
-            return {"t": "footer", "text": clean(text)}
+            return {"t": "footer", "text": md.clean(text)}
         case _:
             assert_never(block)
 
 
+def _changed_lines(unified: str) -> list[str]:
+    """Without the lines that only name the file: they are no change."""
+    lines = unified.removesuffix("\n").split("\n")
+    first = next((at for at, line in enumerate(lines) if line.startswith("@@")), 0)
+    return lines[first:]
+
+
+def _diff_line(line: str) -> str:
+    """One line stays one line, whatever stands in it."""
+    return md.clean(line.removesuffix("\r")).replace("\n", "\N{RETURN SYMBOL}")
+
+
 def _line(line: out.ToolLine) -> Json:
     return {
-        "title": clean(line.title),
+        "title": md.clean(line.title),
         "kind": line.kind,
         "state": line.state,
         "seconds": line.seconds,
@@ -123,22 +146,22 @@ def _line(line: out.ToolLine) -> Json:
 
 
 def _button(button: out.Button) -> Json:
-    return {"label": clean(button.label), "data": button.data, "style": button.style}
+    return {"label": md.clean(button.label), "data": button.data, "style": button.style}
 
 
 def _form(form: out.Form) -> Json:
     fields = [
         {
             "id": field.id,
-            "label": clean(field.label),
+            "label": md.clean(field.label),
             "kind": field.kind,
-            "options": [[option, clean(option)] for option in field.options],
-            "help": clean(field.help),
+            "options": [[option, md.clean(option)] for option in field.options],
+            "help": md.clean(field.help),
             "secret": field.secret,
         }
         for field in form.fields
     ]
-    return {"data": form.data, "fields": fields, "submit": clean(form.submit)}
+    return {"data": form.data, "fields": fields, "submit": md.clean(form.submit)}
 
 
 _encoder = msgspec.json.Encoder()

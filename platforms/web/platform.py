@@ -16,6 +16,7 @@ import msgspec
 
 from beambot.api import (
     Attachment,
+    Budget,
     Inbound,
     Inbox,
     MessageGone,
@@ -31,13 +32,13 @@ from beambot.api import (
     ThreadState,
     get_logger,
 )
+from beambot.api import markdown as md
 from beambot.api import outbound as out
 from platforms.web import Settings
 from platforms.web.chat import Chat, MessageRow, ThreadRow
 from platforms.web.client import Hub
 from platforms.web.gate import DEFAULT_USER, Doors, new_link
 from platforms.web.inbound import thread_ref
-from platforms.web.markdown import clean
 from platforms.web.outbound import Json, Shown, frame, patch, show
 from platforms.web.server import Server
 
@@ -63,6 +64,7 @@ class WebPlatform:
         reactions=True,
         typing=True,
         private_ack=True,
+        coloured_diff=True,
         history=True,
         upload_bytes=UPLOAD_BYTES,
         download_bytes=UPLOAD_BYTES,
@@ -83,6 +85,10 @@ class WebPlatform:
         self._order = anyio.Lock()
         # Drawn messages by id, each with the bytes it was drawn from.
         self._shown: OrderedDict[int, tuple[bytes, Shown]] = OrderedDict()
+
+    def budgets(self, thread: ThreadRef) -> tuple[Budget, ...]:
+        """Our own server counts no calls."""
+        return self.capabilities.budgets
 
     async def run(self, inbox: Inbox, ready: Callable[[], None]) -> None:
         """Serve until cancelled."""
@@ -110,6 +116,9 @@ class WebPlatform:
                 self._chat = None
 
     # ── messages ─────────────────────────────────────────────────────────────────────────────────────
+
+    def measure(self, block: out.AnyOutBlock) -> int:
+        return len(out.block_text(block))
 
     async def post(self, thread: ThreadRef, message: Outgoing) -> MessageRef:
         """A new message, or the one that has this key already, as it should stand now."""
@@ -175,8 +184,8 @@ class WebPlatform:
         chat = await self.chat()
         handle = self.context.ids.new(24)
         size = await anyio.to_thread.run_sync(_copy, path, chat.files / handle, UPLOAD_BYTES)
-        file = Attachment(handle, clean(name)[:200], mimetypes.guess_type(name)[0] or "", size)
-        body = msgspec.json.encode({"text": clean(caption), "files": [file]})
+        file = Attachment(handle, md.clean(name)[:200], mimetypes.guess_type(name)[0] or "", size)
+        body = msgspec.json.encode({"text": md.clean(caption), "files": [file]})
         async with self._changing(thread) as chat:
             now = self.context.clock.now()
             await chat.add_file(file, now, used=True)
@@ -199,7 +208,7 @@ class WebPlatform:
     async def ack(self, handle: str, text: str = "", *, alert: bool = False) -> None:
         """A line that only the presser sees, in whichever of their pages made the press."""
         user, _, rest = handle.partition("/")
-        self.hub.to_user(user, frame("ack", id=rest.rpartition("/")[2], text=clean(text), alert=alert))
+        self.hub.to_user(user, frame("ack", id=rest.rpartition("/")[2], text=md.clean(text), alert=alert))
 
     # ── threads ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -213,14 +222,14 @@ class WebPlatform:
         """A thread of this id, if there is none."""
         chat = await self.chat()
         async with self._order:
-            await chat.add_thread(thread, clean(title)[:200], self.context.clock.now())
+            await chat.add_thread(thread, md.clean(title)[:200], self.context.clock.now())
             row = await chat.thread(thread)
             if row is not None:
                 self._publish_thread(row)
 
     async def rename_thread(self, thread: ThreadRef, title: str) -> None:
         """Its title."""
-        await self._set_thread(thread, title=clean(title)[:200])
+        await self._set_thread(thread, title=md.clean(title)[:200])
 
     async def close_thread(self, thread: ThreadRef) -> None:
         """It stays in the list, quietly."""

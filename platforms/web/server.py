@@ -16,6 +16,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 from aiohttp.typedefs import Handler
 
 from beambot.api import Attachment, BeambotError, Inbox, get_logger
+from beambot.api import markdown as md
 from platforms.web.chat import Chat
 from platforms.web.client import Browser
 from platforms.web.gate import COOKIE_SECONDS, HEADERS, Doors, Pace, digest, refusal
@@ -36,7 +37,6 @@ from platforms.web.inbound import (
     said,
     update_id,
 )
-from platforms.web.markdown import clean
 from platforms.web.outbound import frame
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ class Server:
                         raise refusal(413, "A file may have 10 MiB at the most.")
                     await target.write(part)
             mime = request.content_type if len(request.content_type) < 100 else ""
-            name = clean(request.query.get("name", ""))[:200] or "file"
+            name = md.clean(request.query.get("name", ""))[:200] or "file"
             file = Attachment(handle, name, mime, size)
             await self._chat.add_file(file, self._clock.now())
         except BaseException:
@@ -335,7 +335,7 @@ class Server:
         if known is None:
             line = received.text.strip().split("\n")[0][:60]
             await self._platform.make_thread(received.thread, "" if line.startswith("/") else line)
-        body = msgspec.json.encode({"text": clean(received.text), "files": files})
+        body = msgspec.json.encode({"text": md.clean(received.text), "files": files})
         row = await self._platform.note(received.thread, f"in:{update_id(user, received)}", user, body)
         await self._inbox.put(said(received, user, user, str(row.id), row.at, files))
         await self._platform.received(row)

@@ -38,6 +38,15 @@ async def opened(
         await context.close()
 
 
+# Notes how long the log is after each change to it: how the answer grew, however busy the machine is.
+NOTE_LENGTHS = """() => {
+  const log = document.querySelector("#log");
+  window.lengths = [];
+  new MutationObserver(() => window.lengths.push(log.textContent.length))
+    .observe(log, {childList: true, subtree: true, characterData: true});
+}"""
+
+
 async def say(page: Page, text: str) -> None:
     await page.fill("#text", text)
     await page.press("#text", "Enter")
@@ -46,13 +55,11 @@ async def say(page: Page, text: str) -> None:
 async def test_prompt_streams_asks_and_writes_after_a_press(browser: Any, house: Any) -> None:
     await house.start()
     async with opened(browser, house) as page:
+        await page.evaluate(NOTE_LENGTHS)
         await say(page, "words 60 then write note.txt")
         text = page.locator(".post .text").first
-        lengths = set()
-        for word in ("basin2", "juniper20", "juniper40", "juniper60"):
-            await expect(text).to_contain_text(word)
-            lengths.add(len(await text.inner_text()))
-        assert len(lengths) >= 3
+        await expect(text).to_contain_text("juniper60")
+        assert await page.evaluate("new Set(window.lengths).size") >= 3
         card = page.locator(".card")
         await expect(card).to_contain_text("The agent wants to change a file")
         await expect(card.locator(".diff")).to_contain_text("+Written by the demo agent")
@@ -62,7 +69,7 @@ async def test_prompt_streams_asks_and_writes_after_a_press(browser: Any, house:
         await card.get_by_role("button", name="Allow", exact=True).click()
         await expect(page.locator("#log")).to_contain_text("I wrote note.txt.")
         await expect(page.locator("#log")).to_contain_text("Allowed by ana")
-        await expect(page.locator(".action")).to_have_count(0)
+        await expect(page.locator(".card .action")).to_have_count(0)
         await expect(page.locator(".said .receipt")).to_have_text("Done")
         assert (house.project / "note.txt").read_text() == "Written by the demo agent, prompt 1.\n"
 
@@ -128,7 +135,7 @@ async def test_two_people_share_a_thread_and_one_answer_settles_both_cards(brows
         await ben.get_by_role("button", name="Allow", exact=True).click()
         for page in (ana, ben):
             await expect(page.locator(".notice.success")).to_contain_text("Allowed by ben")
-            await expect(page.locator(".action")).to_have_count(0)
+            await expect(page.locator(".card .action")).to_have_count(0)
             await expect(page.locator("#log")).to_contain_text("I wrote shared.txt.")
         await expect(ben.locator(".said .receipt").first).to_have_text("local")
 

@@ -51,7 +51,7 @@ async def test_a_prompt_streams_asks_and_ends(tmp_path: Path) -> None:
 
         assert world.agent.last.answers[0].option == "yes-1"
         assert world.chat.receipts[message][-1] == "done"
-        assert world.chat.labels() == []
+        assert world.chat.labels() == ["Details"]
         assert world.chat.titles[world.chat.thread().key] == "run the tests"
 
 

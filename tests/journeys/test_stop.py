@@ -43,7 +43,7 @@ async def test_stop_while_streaming_ends_the_turn_and_its_tools(tmp_path: Path) 
         await world.sees("Stopped.")
         await world.quiet()
         assert world.chat.shows("– sleep 99")
-        assert world.chat.labels() == []
+        assert world.chat.labels() == ["Details"]
 
 
 async def test_stop_while_asking_closes_the_card(tmp_path: Path) -> None:

@@ -142,3 +142,19 @@ async def test_a_long_answer_is_split_whole_and_in_order(tmp_path: Path) -> None
         await world.quiet()
         assert len(world.chat.screen()) > 3
         assert all(len(text) <= 4000 for text in world.chat.screen())
+
+
+async def test_a_thread_that_is_gone_is_told_of_in_the_others_that_show_the_session(tmp_path: Path) -> None:
+    async with World(tmp_path, stream(5)) as world:
+        await world.chat.says("go")
+        await world.until(lambda: whole(world.chat, 5))
+        await world.quiet()
+        (session,) = await world.store.sessions.recent()
+        other = world.chat.thread("c2")
+        await world.chat.says(f"/resume {session.id}", thread=other)
+        await world.until(lambda: world.chat.shows("goes on here", other))
+        await world.quiet()
+        world.chat.faults = [ThreadGone("beambot was removed from the group")]
+        await world.chat.says("/status")
+        await world.until(lambda: world.chat.shows("removed from the group", other))
+        assert not world.chat.shows("removed from the group")

@@ -13,13 +13,16 @@ from beambot.model.message import AnyBody, UnifiedMessage
 from beambot.model.outbound import Outgoing, plain_text
 from beambot.model.settings import Rendering
 from beambot.state.turn import Turn, reduce
+from beambot.testing.clock import FakeClock
+from beambot.testing.platform import FakePlatform
 
 CHAT = PlatformCapabilities(text_limit=400, buttons=5)
 WIDE = PlatformCapabilities(text_limit=4000, buttons=5)
 
 
 def a_screen(capabilities: PlatformCapabilities = CHAT) -> Screen:
-    return Screen(ThreadRef("p", "c"), "s1", Turn("t1"), capabilities, Rendering(footer="off"), reply_to="m7")
+    chat = FakePlatform(FakeClock(), capabilities=capabilities)
+    return Screen(ThreadRef("p", "c"), "s1", Turn("t1"), chat, Rendering(footer="off"), reply_to="m7")
 
 
 def hear(screen: Screen, *bodies: AnyBody) -> None:

@@ -21,9 +21,9 @@ from beambot.model.bodies import (
     Usage,
 )
 from beambot.model.message import AnyBody, UnifiedMessage
-from beambot.model.outbound import Checklist, Footer, Markdown, Notice, Tools
+from beambot.model.outbound import Checklist, Footer, Markdown, Notice, Tools, duration
 from beambot.model.settings import Rendering
-from beambot.render.compose import after_cut, duration, part_block, tail_blocks, turn_buttons
+from beambot.render.compose import after_cut, part_block, tail_blocks, turn_buttons
 from beambot.state.turn import Turn, reduce
 
 PLAIN = Rendering()

@@ -24,14 +24,16 @@ from beambot.model.bodies import (
 )
 from beambot.model.content import Text
 from beambot.model.message import AnyBody, UnifiedMessage
-from beambot.model.outbound import AnyOutBlock, Checklist, Markdown, Outgoing, Tools, plain_text
+from beambot.model.outbound import AnyOutBlock, Checklist, Markdown, Outgoing, Tools, block_text, plain_text
 from beambot.model.settings import Rendering
-from beambot.render import layout
-from beambot.render.layout import Pages, Paper, lay_out
-from beambot.render.split import Unit, measure, open_fence
+from beambot.render import compose
+from beambot.render import pieces as piecework
+from beambot.render.clip import Paper
+from beambot.render.layout import Pages, lay_out
+from beambot.render.split import Unit, measure
 from beambot.state.turn import Turn, Words, reduce
 
-PLAIN = Rendering()
+PLAIN = Rendering(file_above=0)
 
 
 class Reader:
@@ -63,7 +65,7 @@ class Reader:
     def texts(self) -> list[str]:
         """The words on each page."""
         return [
-            "".join(b.text for b in self.shown[number] if isinstance(b, Markdown) and not b.folded)
+            "".join(b.text[b.skip :] for b in self.shown[number] if isinstance(b, Markdown) and not b.folded)
             for number in sorted(self.shown)
         ]
 
@@ -78,7 +80,14 @@ def bare(text: str) -> str:
 
 
 UNITS: tuple[Unit, ...] = ("characters", "utf16", "bytes")
-papers = st.builds(Paper, st.integers(300, 900), st.sampled_from(UNITS))
+
+
+def sheet(limit: int, unit: Unit) -> Paper:
+    """A chat that shows the source as it is."""
+    return Paper(limit, unit, lambda block: measure(block_text(block), unit))
+
+
+papers = st.builds(sheet, st.integers(300, 900), st.sampled_from(UNITS))
 pieces = st.lists(
     st.sampled_from(["word ", "☃", "\U0001f600", "x" * 30, "\n", "\n\n", "\n```Ω\n", "\n```\n", "\n~~~\n"]),
     min_size=1,
@@ -128,7 +137,6 @@ def look(reader: Reader) -> None:
     for number, blocks in reader.shown.items():
         text = plain_text(Outgoing("k", blocks))
         assert measure(text, reader.paper.unit) <= reader.paper.limit
-        assert all(open_fence(block.text) == "" for block in blocks if isinstance(block, Markdown))
         assert all(not block.open for block in blocks if isinstance(block, Markdown) and number < reader.last)
     assert bare("".join(reader.texts())) == bare(heard(reader.turn))
 
@@ -141,7 +149,9 @@ def words_of(blocks: tuple[AnyOutBlock, ...]) -> list[AnyOutBlock]:
 @given(
     paper=papers,
     story=st.lists(steps, max_size=40),
-    rendering=st.builds(Rendering, tool_lines=st.integers(0, 5), thinking=st.sampled_from(["fold", "hide"])),
+    rendering=st.builds(
+        Rendering, file_above=st.just(0), tool_lines=st.integers(0, 5), thinking=st.sampled_from(["fold", "hide"])
+    ),
     outcome=st.sampled_from(["success", "error", "interrupted"]),
     error=piece,
 )
@@ -173,27 +183,21 @@ def test_pages_that_were_sealed_once_are_the_pages_of_the_whole(paper: Paper, te
 
 
 def test_a_fence_that_goes_over_pages_is_closed_and_reopened_with_its_language() -> None:
-    reader = Reader(Paper(400, "characters"))
+    reader = Reader(sheet(400, "characters"))
     lines = [f"line_{number} = {number}" for number in range(60)]
     reader.hear(TextDelta("Look:\n\n```python\n" + "\n".join(lines) + "\n```\nDone."))
     reader.look()
     texts = reader.texts()
     assert len(texts) > 3
-    assert all(text.startswith("```python\n") for text in texts[1:])
+    starts = [block.text[: block.skip] for page in list(reader.shown.values())[1:] for block in page[:1]]
+    assert starts == ["```python\n"] * (len(texts) - 1)
     assert all(text.rstrip("\n").endswith("\n```") for text in texts[:-1])
     assert texts[-1].endswith("```\nDone.")
     assert [line for text in texts for line in text.splitlines() if line.startswith("line_")] == lines
 
 
-def test_a_fence_that_is_still_being_written_is_closed_for_now() -> None:
-    reader = Reader(Paper(4000, "characters"))
-    reader.hear(TextDelta("```sh\nls"))
-    reader.look()
-    assert reader.shown[0] == (Markdown("```sh\nls\n```", open=True),)
-
-
 def test_only_the_words_that_still_grow_are_open() -> None:
-    reader = Reader(Paper(4000, "characters"))
+    reader = Reader(sheet(4000, "characters"))
     reader.hear(TextDelta("one"), ToolStarted("a", "read"), TextDelta("two"))
     reader.look()
     assert [block.open for block in reader.shown[0] if isinstance(block, Markdown)] == [False, True]
@@ -203,7 +207,7 @@ def test_only_the_words_that_still_grow_are_open() -> None:
 
 
 def test_a_tool_that_ends_later_is_still_shown_as_done_on_its_sealed_page() -> None:
-    reader = Reader(Paper(400, "characters"))
+    reader = Reader(sheet(400, "characters"))
     reader.hear(ToolStarted("a", "run"), TextDelta("word " * 300))
     reader.look()
     assert reader.last > 1
@@ -226,8 +230,9 @@ def test_a_long_turn_costs_what_its_newest_page_costs(monkeypatch: pytest.Monkey
         read += len(text)
         return text
 
-    monkeypatch.setattr(layout, "redact", counting)
-    reader = Reader(Paper(4000, "utf16"))
+    monkeypatch.setattr(compose, "redact", counting)
+    monkeypatch.setattr(piecework, "redact", counting)
+    reader = Reader(sheet(4000, "utf16"))
     for number in range(400):
         reader.hear(TextDelta(f"{number} words and more words " * 40))
         read = 0
@@ -245,8 +250,9 @@ def test_a_very_long_answer_at_once_costs_each_page_once(monkeypatch: pytest.Mon
         read += len(text)
         return text
 
-    monkeypatch.setattr(layout, "redact", counting)
-    reader = Reader(Paper(4000, "characters"))
+    monkeypatch.setattr(compose, "redact", counting)
+    monkeypatch.setattr(piecework, "redact", counting)
+    reader = Reader(sheet(4000, "characters"))
     reader.hear(TextDelta("some words " * 100_000))
     reader.look()
     assert bare("".join(reader.texts())) == "some words " * 100_000
@@ -254,7 +260,7 @@ def test_a_very_long_answer_at_once_costs_each_page_once(monkeypatch: pytest.Mon
 
 
 def test_a_plan_larger_than_a_page_is_shortened_to_what_matters() -> None:
-    reader = Reader(Paper(1000, "characters"))
+    reader = Reader(sheet(1000, "characters"))
     entries = [PlanEntry(f"step {n} " + "x" * 200, "completed" if n < 30 else "pending") for n in range(40)]
     entries[30] = PlanEntry("now", "in_progress")
     reader.hear(TextDelta("word " * 150), Plan(tuple(entries)))
@@ -269,7 +275,7 @@ def test_a_secret_is_not_cut_into_two_halves() -> None:
     remember_secrets(["tiger-in-the-tank"])
     key = "-----BEGIN PRIVATE KEY-----\n" + "QUJDRA/+\n" * 60 + "-----END PRIVATE KEY-----\n"
     for fill in range(60, 420, 7):
-        reader = Reader(Paper(400, "characters"))
+        reader = Reader(sheet(400, "characters"))
         reader.hear(TextDelta("w" * fill + " tiger-in-the-tank\n" + key + "after " * 30))
         reader.look()
         shown = "\n".join(reader.texts())
@@ -280,7 +286,7 @@ def test_a_secret_is_not_cut_into_two_halves() -> None:
 
 
 def test_half_a_surrogate_pair_never_reaches_a_page() -> None:
-    reader = Reader(Paper(400, "utf16"))
+    reader = Reader(sheet(400, "utf16"))
     reader.hear(TextDelta("a\ud83d"), TextDelta("\ude00b\ud800c"))
     reader.look()
     assert reader.texts() == ["a\U0001f600b\ufffdc"]

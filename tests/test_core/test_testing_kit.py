@@ -35,6 +35,7 @@ from beambot.testing.clock import FakeClock, SequentialIds
 from beambot.testing.platform import FakePlatform
 from beambot.testing.platform_contract import PlatformContract, PlatformHarness, RecordingInbox
 from beambot.testing.scripted import Die, Emit, Hang, Pause, Script, ScriptedAdapter, ScriptedSession, WaitAnswer
+from beambot.testing.streaming import StreamingPlatform
 
 
 def text(words: str, key: str = "k") -> Outgoing:
@@ -191,15 +192,28 @@ class TestFakePlatform(PlatformContract):
     def harness(self) -> AbstractAsyncContextManager[PlatformHarness]:
         return self._harness()
 
+    def platform(self) -> FakePlatform:
+        return FakePlatform(FakeClock())
+
     @asynccontextmanager
     async def _harness(self) -> AsyncIterator[PlatformHarness]:
-        chat, inbox = FakePlatform(FakeClock()), RecordingInbox()
+        chat, inbox = self.platform(), RecordingInbox()
         async with anyio.create_task_group() as tasks:
             ready = anyio.Event()
             tasks.start_soon(chat.run, inbox, ready.set)
             await ready.wait()
             yield FakeHarness(chat, inbox, tasks.cancel_scope)
             tasks.cancel_scope.cancel()
+
+
+class TestStreamingPlatform(TestFakePlatform):
+    def platform(self) -> FakePlatform:
+        return StreamingPlatform(FakeClock())
+
+
+class TestDraftingPlatform(TestFakePlatform):
+    def platform(self) -> FakePlatform:
+        return StreamingPlatform(FakeClock(), drafts=True)
 
 
 # ── an agent ─────────────────────────────────────────────────────────────────────────────────────────

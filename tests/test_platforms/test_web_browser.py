@@ -216,6 +216,24 @@ async def test_nothing_is_wider_than_a_phone(browser: Any, stage: Any, scheme: A
 HOSTILE = "<img src=x onerror=\"alert(1)\"><script>alert(2)</script><div class='notice error'>forged</div>"
 
 
+async def test_lists_tables_and_the_words_of_subagents_have_their_place(browser: Any, stage: Any) -> None:
+    thread = await stage.thread()
+    table = "\n\n| a | b |\n|--|--|\n| " + "wide words " * 20 + "| " + "more of them " * 20 + "|"
+    words = "1. a\n   - [x] b\n   - c\n2. d\n\n> [!WARNING]\n> Careful." + table + "\n\n```\n" + "x" * 300 + "\n```"
+    ref = await stage.post(thread, out.Markdown("What", open=True, under="Task: look"))
+    async with opened(browser, stage, viewport={"width": 400, "height": 800}) as page:
+        await expect(page.locator(".under .text")).to_have_text("What")
+        await stage.edit(ref, out.Markdown("What it **says**", under="Task: look"), out.Markdown(words))
+        await expect(page.locator(".under .title")).to_have_text("Task: look")
+        await expect(page.locator(".under .text strong")).to_have_text("says")
+        await expect(page.locator(".text ol > li > ul > li")).to_have_count(2)
+        await expect(page.get_by_role("img", name="done")).to_be_visible()
+        await expect(page.locator(".alert .title")).to_have_text("Warning")
+        for scrolled in (".text .table", ".text pre"):
+            assert await page.locator(scrolled).evaluate("box => box.scrollWidth > box.clientWidth")
+        assert await page.evaluate("document.documentElement.scrollWidth") == 400
+
+
 async def test_hostile_text_does_nothing_anywhere(browser: Any, stage: Any) -> None:
     thread = await stage.thread(HOSTILE)
     tools = out.Tools((out.ToolLine(HOSTILE, "execute", "done"),))

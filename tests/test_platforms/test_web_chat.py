@@ -52,12 +52,12 @@ async def test_posts_edits_and_receipts_survive_a_restart(stage: Any) -> None:
         (row,) = (await one.until("hello"))["threads"]
         assert (row["title"], row["state"]) == ("Kept", "waiting")
         (message,) = (await one.open(thread))["messages"]
-        assert message["blocks"][0]["html"] == ["<p>second</p>\n"]
+        assert message["blocks"][0]["html"] == ["<p>second</p>"]
         assert message["buttons"][0][0]["data"] == "g"
         await stage.edit(ref, out.Markdown("second and third"))
         edit = await one.until("edit")
         assert edit["base"] == message["seq"]
-        assert edit["patch"]["grown"] == [[0, False, 1, [[0, 9, " and third</p>\n"]]]]
+        assert edit["patch"]["grown"] == [[0, False, 1, [[0, 9, " and third</p>"]]]]
 
 
 async def test_page_that_was_away_gets_what_changed_and_nothing_else(stage: Any) -> None:
@@ -85,7 +85,7 @@ async def test_page_that_was_away_over_a_restart_misses_nothing(stage: Any) -> N
     await stage.edit(ref, out.Markdown("two"))
     async with page(stage) as one:
         (message,) = (await one.open(thread, seen))["messages"]
-        assert message["blocks"][0]["html"] == ["<p>two</p>\n"]
+        assert message["blocks"][0]["html"] == ["<p>two</p>"]
 
 
 async def test_page_that_was_away_too_long_gets_a_snapshot_with_more_above(stage: Any) -> None:
@@ -235,7 +235,7 @@ async def test_what_is_on_the_disk_is_what_is_shown(stage: Any) -> None:
     await chat.rewrite(int(ref.message), out.encode(Outgoing("k", (out.Markdown("after"),))))
     async with page(stage) as one:
         (message,) = (await one.open(thread))["messages"]
-        assert message["blocks"][0]["html"] == ["<p>after</p>\n"]
+        assert message["blocks"][0]["html"] == ["<p>after</p>"]
 
 
 async def test_newer_and_broken_databases_are_refused_clearly(tmp_path: Path) -> None:

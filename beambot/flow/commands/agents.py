@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from beambot.errors import AgentError
+from beambot.flow.commands.audit import audit
 from beambot.flow.commands.sessions import COMMANDS as SESSIONS
+from beambot.flow.commands.show import COMMANDS as SHOW
 from beambot.flow.commands.table import Command, Commands, Desk
+from beambot.flow.sessions.ending import PREFERENCE, chosen
 from beambot.model.bodies import Choice
 from beambot.model.outbound import Button, Fact, Facts, Notice
+from beambot.model.settings import NOTIFY
 
 
 async def model(desk: Desk, args: str) -> None:
@@ -65,6 +69,22 @@ async def projects(desk: Desk, args: str) -> None:
     await desk.say(Facts(facts), buttons=buttons)
 
 
+async def notify(desk: Desk, args: str) -> None:
+    """/notify [how]: how the end of a long turn is told to this person."""
+    how = args.strip().casefold()
+    if how in NOTIFY:
+        await desk.house.store.preferences.put(desk.member.name, PREFERENCE, how)
+        await desk.say(Notice(f"The end of your long turns is told like this: {_TOLD[how]}.", level="success"))
+        return
+    now = await chosen(desk.house, desk.member.name)
+    head = f"There is no way {args[:40]!r} to be told. " if how else ""
+    buttons = tuple(Button(_TOLD[name], f"cmd:/notify {name}") for name in NOTIFY)
+    await desk.say(Notice(f"{head}The end of your long turns is told like this: {_TOLD[now]}."), buttons=(buttons,))
+
+
+_TOLD = {"message": "a message", "reply": "a reply", "mention": "a mention", "off": "not at all"}
+
+
 async def whoami(desk: Desk, args: str) -> None:
     """/whoami"""
     may = {
@@ -96,7 +116,10 @@ TABLE = Commands(
         Command("model", "participant", "which model answers", model, "[name]"),
         Command("mode", "approver", "how freely the agent may act", mode, "[name]"),
         Command("projects", "observer", "list projects", projects),
+        *SHOW,
         *SESSIONS[6:],
+        Command("notify", "observer", "how you are told that a long turn ended", notify, "[how]"),
+        Command("audit", "owner", "who decided what, newest first", audit),
         Command("whoami", "observer", "who you are here", whoami),
         Command("help", "observer", "this list", help_),
     )

@@ -6,8 +6,7 @@ from msgspec.structs import replace
 
 from beambot.flow.commands.table import Command, Desk
 from beambot.model.ids import MessageRef
-from beambot.model.outbound import Button, Fact, Facts, Notice
-from beambot.render.compose import duration
+from beambot.model.outbound import Button, Fact, Facts, Notice, duration
 from beambot.store.records import SessionRow, TurnRow
 
 _AGAIN = "sent again"

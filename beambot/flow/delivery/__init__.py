@@ -11,9 +11,10 @@ from beambot.flow.delivery.lane import Lane, Small
 from beambot.flow.delivery.meters import Meters
 from beambot.flow.delivery.screens import Screen
 from beambot.model.ids import MessageRef, ThreadRef
-from beambot.model.outbound import Outgoing, Receipt, ThreadState
+from beambot.model.outbound import Notice, Outgoing, Receipt, ThreadState
 from beambot.model.ports import ChatPlatform, Clock
 from beambot.render.pace import Priority
+from beambot.state.turn import Work
 from beambot.store import Store
 from beambot.store.records import OutboxRow, content_hash
 
@@ -27,11 +28,13 @@ class Delivery:
         platforms: Mapping[str, ChatPlatform],
         clock: Clock,
         journalled: Callable[[], Awaitable[None]],
+        chance: Callable[[], float],
     ) -> None:
         self._store = store
         self._platforms = platforms
         self._clock = clock
         self._journalled = journalled
+        self._chance = chance
         self._lanes: dict[tuple[str, str], Lane] = {}
         self._tasks: TaskGroup | None = None
         self._frozen: dict[str, float] = {}
@@ -84,9 +87,16 @@ class Delivery:
         if lane is None or screen.thread in self._parked:
             return
         screen.tidying = False
+        now = self._clock.monotonic()
+        tool = False
+        if screen.turn.live is not screen.heard:
+            screen.heard, screen.heard_at = screen.turn.live, now
+            tool = isinstance(screen.heard, Work)
         if screen.waiting_since is None:
-            screen.waiting_since = self._clock.monotonic()
+            screen.waiting_since = now
             lane.screens[(screen.thread, screen.turn.id)] = screen
+            lane.wake()
+        elif tool:
             lane.wake()
         if urgent and not screen.urgent:
             screen.urgent = True
@@ -116,6 +126,18 @@ class Delivery:
         await self._store.threads.update(thread, parked="")
         for row in await self._store.outbox.pending(thread):
             self._take(row)
+
+    async def _say_parked(self, thread: ThreadRef, why: str) -> None:
+        """What cannot be said in a thread any more is said in the others that show the same session."""
+        row = await self._store.threads.get(thread)
+        if row is None or not row.session:
+            return
+        shown_in = await self._store.threads.of_session(row.session)
+        others = [other.ref for other in shown_in if other.ref != thread and not other.parked]
+        name = f"{thread.platform} {row.title!r}" if row.title else thread.platform
+        words = f"This session was also shown on {name}. That thread cannot be written to any more: {why}"
+        notice = Notice(words, level="warning")
+        await self.put(others, Outgoing(f"parked:{thread.key}:{self._clock.now():.0f}", (notice,)))
 
     async def drain(self, seconds: float) -> bool:
         """Wait until everything stands, for a while. False: something is left, and stays in the outbox."""
@@ -159,10 +181,21 @@ class Delivery:
         key = (thread.platform, thread.chat)
         lane = self._lanes.get(key)
         if lane is None:
-            frozen = self._frozen.get(f"{thread.platform}/{thread.chat}", 0.0)
-            meters = self._meters.setdefault(platform.name, Meters(platform.capabilities))
+            meters = self._meters.get(platform.name)
+            if meters is None:
+                gone = self._clock.now() - self._clock.monotonic()
+                frozen = {scope: until - gone for scope, until in self._frozen.items()}
+                meters = self._meters[platform.name] = Meters(platform, frozen)
             lane = self._lanes[key] = Lane(
-                platform, thread.chat, self._store, self._clock, self._parked, meters, self._journalled, frozen
+                platform,
+                thread.chat,
+                self._store,
+                self._clock,
+                self._parked,
+                meters,
+                self._journalled,
+                self._say_parked,
+                self._chance,
             )
             self._tasks.start_soon(lane.run)
         return lane

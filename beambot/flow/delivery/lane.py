@@ -9,25 +9,38 @@ from typing import TypeVar
 import anyio
 from msgspec.structs import replace
 
-from beambot.errors import MessageGone, PlatformError, Refused, RetryAfter, StoreError, ThreadGone, Unreachable
-from beambot.flow.delivery.meters import Meters
-from beambot.flow.delivery.screens import Screen
+from beambot.errors import PlatformError, RetryAfter, StoreError, ThreadGone, Unreachable
+from beambot.flow.delivery.meters import Meters, Target
+from beambot.flow.delivery.screens import Screen, pause_at
+from beambot.flow.delivery.sender import Sender
 from beambot.flow.waiting import wait_for
 from beambot.log import get_logger
+from beambot.model.capabilities import CallKind
 from beambot.model.ids import MessageRef, ThreadRef
-from beambot.model.outbound import Footer, Outgoing
+from beambot.model.outbound import Footer
 from beambot.model.ports import ChatPlatform, Clock
-from beambot.render.pace import Priority
+from beambot.render import pace
+from beambot.render.pace import RESERVED, Priority, Wish
 from beambot.store import Store
-from beambot.store.records import OutboxRow, content_hash
+from beambot.store.records import OutboxRow
 
 log = get_logger("delivery")
 
 _CALL_SECONDS = 30.0
 _BACKOFF = (0.5, 1.0, 2.0, 4.0, 5.0)
+# A call whose budget was not foreseen waits so long where it is; for longer, others go first.
+_SHORT = 1.5
 Small = Callable[[], Awaitable[None]]
 Job = OutboxRow | Screen | str
 T = TypeVar("T")
+
+
+class _Later(PlatformError):
+    """Not sent: the budget of this call, which was not foreseen, has no room yet."""
+
+    def __init__(self, target: Target) -> None:
+        super().__init__("its budget has no room yet")
+        self.target = target
 
 
 class Lane:
@@ -42,7 +55,8 @@ class Lane:
         parked: set[ThreadRef],
         meters: Meters,
         journalled: Callable[[], Awaitable[None]],
-        frozen_until: float = 0.0,
+        on_parked: Callable[[ThreadRef, str], Awaitable[None]],
+        chance: Callable[[], float],
     ) -> None:
         self.platform = platform
         self.scope = f"{platform.name}/{chat}"
@@ -57,9 +71,16 @@ class Lane:
         self._not_before = -inf
         self._meters = meters
         self._journalled = journalled
-        self._posted: dict[tuple[ThreadRef, str], str] = {}
-        if frozen_until > clock.now():
-            self._not_before = clock.monotonic() + frozen_until - clock.now()
+        self._on_parked = on_parked
+        self._sender = Sender(platform, store, clock, self._call, self._unsure)
+        self._chance = chance
+        # The call that is made, and how many the job took so far.
+        self._target: Target | None = None
+        self._calls = 0
+        # What the next call will probably be, of a row by its number, of a running turn by its thread.
+        self._expected: dict[int | ThreadRef, Target] = {}
+        self._served: dict[ThreadRef, float] = {}
+        self._ended: dict[ThreadRef, str] = {}
 
     @property
     def quiet(self) -> bool:
@@ -92,41 +113,70 @@ class Lane:
     # ── choosing ─────────────────────────────────────────────────────────────────────────────────
 
     def _choose(self) -> tuple[Job | None, float]:
-        """The next job and the moment it may go out: who is ready by priority and age, else who is ready first."""
+        """The next job and the moment it may go out: who is ready by urgency and age, else who is ready first."""
         now = self._clock.monotonic()
-        best: tuple[tuple[float, int, float], Job] | None = None
-        ready: dict[tuple[ThreadRef, Priority], float] = {}
+        offers = self._offers(now)
+        best = pace.first([wish for wish, _, _ in offers], now)
+        if best is None:
+            self._meters.leave_line(self, now)
+            return None, inf
+        _, target, job = next(offer for offer in offers if offer[0] is best)
+        return job, self._meters.in_line(self, target, best, now, self.wake)
 
-        def consider(job: Job, thread: ThreadRef, priority: Priority, since: float, not_before: float) -> None:
-            nonlocal best
-            if (thread, priority) not in ready:
-                ready[thread, priority] = max(self._not_before, self._meters.ready_at(thread, priority, now))
-            at = max(ready[thread, priority], not_before, now)
-            rank = (at, int(priority), since)
-            if best is None or rank < best[0]:
-                best = (rank, job)
+    def _offers(self, now: float) -> list[tuple[Wish, Target, Job]]:
+        """Everything that waits here, each with the moment it may go out."""
+        offers: list[tuple[Wish, Target, Job]] = []
+        ready: dict[tuple[Target, Priority, bool], float] = {}
 
+        def ready_at(target: Target, priority: Priority, spare: bool = False) -> float:
+            key = (target, priority, spare)
+            if key not in ready:
+                ready[key] = max(self._not_before, self._meters.ready_at(target, priority, now, spare=spare))
+            return ready[key]
+
+        threads = {row.thread for row in self.rows.values()} | {screen.thread for screen in self.screens.values()}
         for row in self.rows.values():
-            consider(row, row.thread, Priority(row.priority), row.id, -inf)
+            priority, since = self._urgency(row, now, alone=len(threads) == 1)
+            target = self._expected.get(row.id) or Target(row.thread, _guess(row))
+            offers.append((Wish(ready_at(target, priority), priority, since, row.id), target, row))
         gap = self.platform.capabilities.min_interval
-        for screen in self.screens.values():
+        targets = [self._expected.get(thread) or Target(thread, "post") for thread, _ in self.screens]
+        windows = [self._meters.window(target) for target in targets]
+        for screen, target, window in zip(self.screens.values(), targets, windows, strict=True):
             if screen.urgent:
-                consider(screen, screen.thread, Priority.ANSWER, 0.0, -inf)
-            else:
-                since = screen.waiting_since or 0.0
-                priority = Priority.TIDY if screen.tidying else Priority.STREAM
-                consider(screen, screen.thread, priority, since, screen.last_call + gap)
-        if self.small:
-            key, (thread, _) = next(iter(self.small.items()))
-            if self.platform.capabilities.reactions_counted:
-                consider(key, thread, Priority.RECEIPT, 0.0, -inf)
-            elif best is None or best[0][0] > now:
-                return key, max(self._not_before, now)
-        return (best[1], best[0][0]) if best is not None else (None, inf)
+                offers.append((Wish(ready_at(target, Priority.ANSWER), Priority.ANSWER, 0.0), target, screen))
+                continue
+            priority = Priority.TIDY if screen.tidying else Priority.STREAM
+            since = max(screen.waiting_since or 0.0, screen.last_call)
+            wish = Wish(max(ready_at(target, priority), screen.last_call + gap), priority, since)
+            pause = pause_at(screen.turn, screen.heard_at) if window is not None else inf
+            if window is not None and wish.at > pause and windows.count(window) == 1:
+                # Nothing new comes for a while: what is unseen goes out now, where there is room and nobody waits.
+                early = max(pause, ready_at(target, priority, True))
+                if early < wish.at and not self._meters.is_wanted_elsewhere(window, self):
+                    wish = Wish(early, priority, since, spare=True)
+            offers.append((wish, target, screen))
+        for number, (key, (thread, _)) in enumerate(self.small.items()):
+            target = self._small_target(key, thread)
+            offers.append((Wish(ready_at(target, Priority.RECEIPT), Priority.RECEIPT, now, number), target, key))
+        return offers
+
+    def _urgency(self, row: OutboxRow, now: float, *, alone: bool) -> tuple[Priority, float]:
+        """How urgent a row is, and since when it waits. One call of an end is urgent; the rest takes its turn."""
+        priority = Priority(row.priority)
+        since = now - max(0.0, self._clock.now() - row.created_at)
+        if priority is Priority.FINAL and not alone and self._ended.get(row.thread) == _family(row):
+            priority = Priority.STREAM
+        return priority, since if priority <= RESERVED else max(since, self._served.get(row.thread, since))
+
+    def _small_target(self, key: str, thread: ThreadRef) -> Target:
+        counted = self.platform.capabilities.reactions_counted
+        return Target(thread, "other", apart="" if counted else key.partition(" ")[0])
 
     # ── doing ────────────────────────────────────────────────────────────────────────────────────
 
     async def _do(self, job: Job) -> None:
+        self._calls = 0
         try:
             if isinstance(job, OutboxRow):
                 await self._send_row(job)
@@ -135,10 +185,18 @@ class Lane:
             else:
                 await self._send_small(job)
             self._failures = 0
+            if isinstance(job, OutboxRow):
+                self._expected.pop(job.id, None)
+                if job.priority == Priority.FINAL:
+                    self._ended[job.thread] = _family(job)
+        except _Later as later:
+            if not isinstance(job, str):
+                self._expected[job.id if isinstance(job, OutboxRow) else job.thread] = later.target
         except RetryAfter as refusal:
-            self._freeze(job, refusal.seconds)
-            log.warning("rate limited", scope=self.scope, seconds=refusal.seconds)
-            await self._store.freezes.put(self.scope, self._clock.now() + refusal.seconds)
+            until = self._clock.now() + refusal.seconds
+            for scope in self._freeze(refusal):
+                log.warning("rate limited", scope=scope, seconds=refusal.seconds)
+                await self._store.freezes.put(scope, until)
         except ThreadGone as gone:
             await self._park(job, str(gone))
         except (Unreachable, StoreError) as error:
@@ -156,7 +214,7 @@ class Lane:
 
     async def _send_small(self, key: str) -> None:
         thread, call = self.small[key]
-        await self._call(thread, call, counted=self.platform.capabilities.reactions_counted)
+        await self._call(thread, call, apart=self._small_target(key, thread).apart)
         if key in self.small and self.small[key][1] is call:
             del self.small[key]
 
@@ -170,9 +228,14 @@ class Lane:
             self.screens.pop(key, None)
             return
         screen.last_call = self._clock.monotonic()
+        live = screen.is_live(page)
         # What a person has seen must be there after a restart too: the journal is never behind the screen.
         await self._journalled()
-        message = await self._stand(screen.thread, page, known=screen.message(page))
+        if live and self._sender.is_leaving(screen.thread, page.key):
+            screen.turn_page()
+        message = await self._sender.stand(
+            screen.thread, page, known=screen.message(page), begin=screen.begin(page), live=live
+        )
         screen.confirm(page, message)
         if screen.next_page(now) is None:
             screen.urgent = False
@@ -185,84 +248,53 @@ class Lane:
         if unsure:
             words = Footer("The chat did not confirm the first try: this may stand here twice.")
             outgoing = replace(outgoing, blocks=(*outgoing.blocks, words))
-        await self._stand(row.thread, outgoing, row=row)
+        await self._sender.stand(row.thread, outgoing, row=row)
         await self._store.outbox.done(row.id, if_hash=row.hash)
         newest = self.rows.get(row.id)
         if newest is not None and newest.hash == row.hash:
             del self.rows[row.id]
 
-    async def _stand(
-        self, thread: ThreadRef, outgoing: Outgoing, *, row: OutboxRow | None = None, known: str = ""
-    ) -> str:
-        """Make the message stand in the chat, an edit where it stands already, else a post; gives its id.
-
-        What a running turn shows is not hashed into the store: its end is, and that is what a restart compares.
-        """
-        digest = content_hash(outgoing) if row is not None else ""
-        known = known or self._posted.get((thread, outgoing.key), "")
-        if not known and (shown := await self._store.shown.get(thread, outgoing.key)) is not None:
-            if row is not None and shown.hash == digest:
-                return shown.message
-            known = shown.message
-        if known:
-            ref = MessageRef(thread, known)
-            try:
-                await self._rich_or_plain(thread, outgoing, lambda message: self.platform.edit(ref, message))
-            except MessageGone:
-                self._posted.pop((thread, outgoing.key), None)
-                await self._store.shown.remove(thread, outgoing.key)
-            else:
-                if row is not None:
-                    await self._store.shown.put(thread, outgoing.key, known, digest)
-                return known
-        message = await self._post(thread, outgoing, row)
-        # Until the store has it, this is what keeps the message from being posted a second time.
-        self._posted[(thread, outgoing.key)] = message
-        await self._store.shown.put(thread, outgoing.key, message, digest)
-        del self._posted[(thread, outgoing.key)]
-        return message
-
-    async def _post(self, thread: ThreadRef, outgoing: Outgoing, row: OutboxRow | None) -> str:
-        """A post whose answer is lost may stand twice when it is repeated: that is noted before, not after."""
-        noted = row is not None and not self.platform.capabilities.dedupes_posts
-        if row is not None and noted and not row.uncertain:
-            await self._store.outbox.mark(row.id, uncertain=True)
-        try:
-            ref = await self._rich_or_plain(thread, outgoing, lambda message: self.platform.post(thread, message))
-        except PlatformError as error:
-            if row is not None and noted:
-                unsure = row.uncertain or (isinstance(error, Unreachable) and error.maybe_done)
-                await self._store.outbox.mark(row.id, uncertain=unsure)
-                self.rows[row.id] = replace(self.rows.get(row.id, row), uncertain=unsure)
-            raise
-        return ref.message
-
-    async def _rich_or_plain(
-        self, thread: ThreadRef, outgoing: Outgoing, send: Callable[[Outgoing], Awaitable[T]]
+    async def _call(
+        self,
+        thread: ThreadRef,
+        call: Callable[[], Awaitable[T]],
+        kind: CallKind = "other",
+        message: str = "",
+        *,
+        apart: str = "",
     ) -> T:
-        try:
-            return await self._call(thread, lambda: send(outgoing))
-        except Refused as refusal:
-            log.warning("sent as plain text", scope=self.scope, why=str(refusal))
-            return await self._call(thread, lambda: send(replace(outgoing, plain=True)))
-
-    async def _call(self, thread: ThreadRef, call: Callable[[], Awaitable[T]], *, counted: bool = True) -> T:
-        if counted:
-            self._meters.spend(thread, self._clock.monotonic())
+        target = self._target = Target(thread, kind, message, apart)
+        await self._until_allowed(target)
+        now = self._served[thread] = self._clock.monotonic()
+        self._calls += 1
+        self._meters.spend(target, now, self)
         with anyio.move_on_after(_CALL_SECONDS):
-            return await call()
+            result = await call()
+            if isinstance(result, MessageRef) and kind != "edit":
+                self._meters.count_post(target, result.message, now)
+                target = Target(thread, "edit", result.message)
+            if kind != "other":
+                self._expected[thread] = target
+            return result
         raise Unreachable(f"no answer within {_CALL_SECONDS:g} s", maybe_done=True)
+
+    async def _until_allowed(self, target: Target) -> None:
+        """What it would be was foreseen when it was chosen. Where that was wrong its own budget is waited for."""
+        while (wait := self._meters.ready_at(target, Priority.ANSWER, now := self._clock.monotonic()) - now) > 0:
+            if wait > _SHORT and not self._calls:
+                raise _Later(target)
+            await self._clock.sleep(wait)
 
     # ── when it does not work ────────────────────────────────────────────────────────────────────
 
-    def _freeze(self, job: Job, seconds: float) -> None:
-        """The chat is left alone until then; after it one call goes out, not a burst."""
-        until = self._clock.monotonic() + seconds
-        self._not_before = max(self._not_before, until)
-        self._meters.freeze(self.small[job][0] if isinstance(job, str) else job.thread, until)
+    def _freeze(self, refusal: RetryAfter) -> list[str]:
+        """What was hit is left alone until then, and nothing else; after it one call goes out, not a burst."""
+        assert self._target is not None
+        return self._meters.freeze(self._target, refusal.seconds, self._clock.monotonic(), refusal.scope)
 
     def _back_off(self, error: Exception) -> None:
-        pause = _BACKOFF[min(self._failures, len(_BACKOFF) - 1)]
+        """Longer each time, to an end; by chance a little apart, so that not every lane knocks at once."""
+        pause = _BACKOFF[min(self._failures, len(_BACKOFF) - 1)] * (0.5 + 0.5 * self._chance())
         if self._failures == 0:
             log.warning("the chat is not reached", scope=self.scope, why=str(error))
         self._failures += 1
@@ -276,11 +308,16 @@ class Lane:
         log.warning("thread parked", thread=job.thread.key, why=why)
         self._parked.add(job.thread)
         await self._store.threads.update(job.thread, parked=why)
+        await self._on_parked(job.thread, why)
         for screen in self.screens.values():
             if screen.thread == job.thread:
                 screen.waiting_since, screen.urgent = None, False
         self.rows = {id: row for id, row in self.rows.items() if row.thread != job.thread}
         self.screens = {key: screen for key, screen in self.screens.items() if key[0] != job.thread}
+        self._sender.forget(job.thread)
+
+    def _unsure(self, row: OutboxRow, uncertain: bool) -> None:
+        self.rows[row.id] = replace(self.rows.get(row.id, row), uncertain=uncertain)
 
     async def _give_up(self, row: OutboxRow, error: Exception) -> None:
         log.error("a message could not be shown", thread=row.thread.key, key=row.key, why=str(error))
@@ -288,3 +325,13 @@ class Lane:
         await self._store.outbox.done(row.id, if_hash=row.hash)
         if self.rows[row.id].hash == row.hash:
             del self.rows[row.id]
+
+
+def _guess(row: OutboxRow) -> CallKind:
+    """Whether a row will be a new message, as far as its urgency tells."""
+    return "post" if row.priority in (Priority.ASK, Priority.NOTICE) else "edit"
+
+
+def _family(row: OutboxRow) -> str:
+    """The pages of one turn share all of their name but its number."""
+    return row.key.rpartition(":")[0]

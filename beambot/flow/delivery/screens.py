@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from beambot.model.capabilities import PlatformCapabilities
+from collections.abc import Sequence
+from math import inf
+
+import msgspec
+from msgspec.structs import replace
+
 from beambot.model.ids import ThreadRef
-from beambot.model.outbound import Outgoing
+from beambot.model.outbound import Footer, Outgoing
+from beambot.model.ports import ChatPlatform, Streaming
 from beambot.model.settings import Rendering
+from beambot.render.clip import Paper
 from beambot.render.compose import turn_buttons
-from beambot.render.layout import Cursor, Pages, Paper, extent, lay_out
-from beambot.state.turn import Turn
+from beambot.render.layout import Cursor, Pages, extent, lay_out
+from beambot.state.turn import Part, Turn, Work
+from beambot.store.records import ShownRow, content_hash
+
+_TAKEN_BACK = "The agent said this again above, in other words."
+# Without a word for so long, or with a tool that has run for so long, nothing more to read comes for a while.
+_SILENCE, _TOOL_BEGUN = 0.35, 0.1
+_cursor = msgspec.json.Decoder(Cursor)
 
 
 class Screen:
@@ -19,7 +32,7 @@ class Screen:
         thread: ThreadRef,
         session: str,
         turn: Turn,
-        capabilities: PlatformCapabilities,
+        platform: ChatPlatform,
         settings: Rendering,
         reply_to: str = "",
     ) -> None:
@@ -30,18 +43,43 @@ class Screen:
         self.tidying = False
         self.waiting_since: float | None = None
         self.last_call = float("-inf")
+        self.heard_at = float("-inf")
+        self.heard: Part | None = None
+        capabilities = platform.capabilities
         self._reply_to = reply_to
-        self._paper = Paper(capabilities.text_limit, capabilities.text_unit)
+        self._paper = Paper(_limit(platform, thread), capabilities.text_unit, platform.measure)
         self._stop_button = capabilities.buttons > 0 and not capabilities.own_stop
-        self._settings = settings
+        self._settings = settings if capabilities.upload_bytes else replace(settings, file_above=0)
         self._pages = Pages()
         self._painted: Turn | None = None
         self._newest: dict[int, Outgoing] = {}
         self._wanted: dict[int, Outgoing] = {}
         self._messages: dict[str, str] = {}
+        self._hashes: dict[int, str] = {}
         self._last = 0
         self._sent: tuple[Outgoing, int, Cursor] | None = None
         self._seen: tuple[int, Cursor] | None = None
+        self._roll = False
+
+    @property
+    def overlong(self) -> bool:
+        """Whether the chat shows only a part of the answer: the whole goes as a file."""
+        return self._pages.overlong
+
+    def restore(self, shown: Sequence[ShownRow]) -> None:
+        """Take up what an earlier run left in the chat: the same pages, and only what differs is sent."""
+        known: list[Cursor] = []
+        for row in sorted(shown, key=lambda row: _number(row.key)):
+            if _number(row.key) != len(known) or not row.begin:
+                break
+            known.append(_cursor.decode(row.begin))
+            self._messages[row.key] = row.message
+            if row.hash:
+                self._hashes[len(known) - 1] = row.hash
+        if known:
+            sealed = range(len(known) - 1)
+            early = tuple(number for number in sealed if number not in self._hashes)
+            self._pages = Pages(tuple(known), tuple(sealed), early)
 
     def next_page(self, now: float) -> Outgoing | None:
         """The page to send next: the first that has something new to read, else one to tidy."""
@@ -65,32 +103,79 @@ class Screen:
         """The id under which this page stands already, if it does."""
         return self._messages.get(page.key, "")
 
+    def is_live(self, page: Outgoing) -> bool:
+        """Whether this page still grows."""
+        return self.turn.result is None and _number(page.key) == self._last
+
+    def begin(self, page: Outgoing) -> bytes:
+        """Where this page begins, for a later run."""
+        number = _number(page.key)
+        return msgspec.json.encode(self._pages.starts[number]) if number < len(self._pages.starts) else b""
+
+    def turn_page(self) -> None:
+        """What comes next stands on a new page, where that can be done."""
+        self._roll = True
+
     def confirm(self, page: Outgoing, message: str) -> None:
         """This page stands in the chat now, under this id."""
         self._messages[page.key] = message
-        number = int(page.key.rpartition(":")[2])
+        number = _number(page.key)
         if self._sent is not None and self._sent[0] is page:
             self._seen = self._sent[1:]
+        if number < self._last:
+            self._hashes[number] = content_hash(page)
         if self._wanted.get(number) == page:
             del self._wanted[number]
 
     def _paint(self, now: float) -> None:
         turn = self.turn
-        if turn is self._painted:
+        if turn is self._painted and not self._roll:
             return
+        before = self._last
+        if self._painted is not None and turn.revised != self._painted.revised:
+            # What stood on sealed pages may have changed: everything is laid out anew, what is alike is not sent.
+            self._pages, self._seen, self._newest = Pages(), None, {}
         self._painted = turn
         seen = self._seen[1] if self._seen is not None and self._seen[0] == self._last else None
-        self._pages, pages = lay_out(turn, self._pages, self._paper, self._settings, now, seen)
+        roll, self._roll = self._roll, False
+        self._pages, pages = lay_out(turn, self._pages, self._paper, self._settings, now, seen, roll=roll)
         last = self._last = len(self._pages.starts) - 1
         for number, blocks in pages:
             if not blocks:
                 continue
             buttons = turn_buttons(turn, self.session, stop_button=self._stop_button) if number == last else ()
-            page = Outgoing(
-                f"turn:{turn.id}:{number}", blocks, buttons, reply_to=self._reply_to if number == 0 else ""
-            )
+            page = Outgoing(_key(turn, number), blocks, buttons, reply_to=self._reply_to if number == 0 else "")
             if self._newest.get(number) != page:
                 self._newest[number] = page
-                self._wanted[number] = page
+                if number in self._hashes and self._hashes[number] == content_hash(page):
+                    self._wanted.pop(number, None)
+                else:
+                    self._wanted[number] = page
+        for number in range(last + 1, before + 1):
+            self._wanted[number] = Outgoing(_key(turn, number), (Footer(_TAKEN_BACK),))
         for number in [n for n in self._newest if n != last and n not in self._pages.unsettled]:
             del self._newest[number]
+
+
+def _limit(platform: ChatPlatform, thread: ThreadRef) -> int:
+    """A page has to fit a stream of the chat's own, where that is shorter than a message."""
+    most = platform.capabilities.text_limit
+    chat: object = platform
+    limits = chat.stream_limits(thread) if isinstance(chat, Streaming) else None
+    return min(most, limits.text) if limits is not None and limits.text else most
+
+
+def pause_at(turn: Turn, heard_at: float) -> float:
+    """From when on a turn of which the last was heard then seems to wait for something: a tool, or its model."""
+    if not isinstance(turn.live, Work):
+        return heard_at + _SILENCE
+    running = any(turn.tools[tool].state == "running" for tool in turn.live.tools)
+    return heard_at + _TOOL_BEGUN if running else inf
+
+
+def _key(turn: Turn, number: int) -> str:
+    return f"turn:{turn.id}:{number}"
+
+
+def _number(key: str) -> int:
+    return int(key.rpartition(":")[2])

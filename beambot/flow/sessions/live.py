@@ -43,7 +43,7 @@ class LiveSession:
         self.used_at = house.clock.monotonic()
         self.closing = False
         self.gone = anyio.Event()
-        self.pump = Pump(house, row.id, desk, self._changed)
+        self.pump = Pump(house, row.id, desk, self._changed, row.adapter)
         self.agent = Agent(house, row.id, self.pump, tasks, make_room, self.wake)
         self._house = house
         self._adapter = row.adapter

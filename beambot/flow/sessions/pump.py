@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from beambot.errors import StoreError
 from beambot.flow.delivery.screens import Screen
 from beambot.flow.house import House
+from beambot.flow.sessions.ending import tell_end
 from beambot.flow.waiting import alone
-from beambot.log import get_logger
+from beambot.log import get_logger, redact
 from beambot.model.bodies import (
     AskCancelled,
     AskResolved,
@@ -39,7 +40,7 @@ from beambot.model.ids import MessageRef, ThreadRef
 from beambot.model.message import WORK, AnyBody, Ask, UnifiedMessage
 from beambot.model.outbound import Notice, Receipt
 from beambot.model.ports import BackendSession
-from beambot.state.turn import Turn, reduce
+from beambot.state.turn import Turn, reduce, spoken
 from beambot.store.records import TurnRow, TurnState
 
 log = get_logger("pump")
@@ -69,8 +70,16 @@ class AskDesk(Protocol):
 class Pump:
     """One for each live session. `turn` is the running turn; `ended` is set when none runs."""
 
-    def __init__(self, house: House, session: str, desk: AskDesk, on_change: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        house: House,
+        session: str,
+        desk: AskDesk,
+        on_change: Callable[[], Awaitable[None]],
+        agent: str = "",
+    ) -> None:
         self.session = session
+        self._agent = agent
         self.turn: Turn | None = None
         self.row: TurnRow | None = None
         self.init: SessionInit | None = None
@@ -134,7 +143,7 @@ class Pump:
 
     async def _begin(self, row: TurnRow) -> None:
         self.row = row
-        self.turn = Turn(row.id, started_at=self._house.clock.now())
+        self.turn = Turn(row.id, started_at=self._house.clock.now(), agent=self._agent)
         self.ended = anyio.Event()
         self._screens = []
         for thread in await self._house.threads_of(self.session):
@@ -324,6 +333,7 @@ class Pump:
             # The end is still shown, only not kept: the lane has it in memory.
             log.error("the end of a turn could not be kept", session=self.session, why=str(error))
             self._show(urgent=True)
+        await self._tell_end(self.turn, self.row)
         self._receipt(receipt)
         for row in self._joined:
             self._receipt_of(row, receipt)
@@ -333,6 +343,17 @@ class Pump:
         self._screens = []
         self.ended.set()
         await self._on_change()
+
+    async def _tell_end(self, turn: Turn, row: TurnRow) -> None:
+        """Edits make no sound: the end of a long turn is a message of its own. A whole answer may be a file."""
+        try:
+            whole = redact(spoken(turn)).encode() if any(screen.overlong for screen in self._screens) else b""
+            for screen in self._screens:
+                if screen.overlong:
+                    await self._house.send_file(screen.thread, "answer.md", whole, f"file:{turn.id}")
+            await tell_end(self._house, [screen.thread for screen in self._screens], turn, row)
+        except (StoreError, OSError) as error:
+            log.error("the end of a turn could not be told", session=self.session, why=str(error))
 
     # ── showing ──────────────────────────────────────────────────────────────────────────────────
 
@@ -349,9 +370,7 @@ class Pump:
         if platform is None or self.turn is None:
             return
         reply_to = self.row.message if self.row is not None and self.row.thread == thread else ""
-        self._screens.append(
-            Screen(thread, self.session, self.turn, platform.capabilities, self._house.rendering, reply_to)
-        )
+        self._screens.append(Screen(thread, self.session, self.turn, platform, self._house.rendering, reply_to))
 
     def _receipt(self, receipt: Receipt) -> None:
         if self.row is not None:

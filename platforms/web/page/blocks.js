@@ -16,12 +16,15 @@ function drawText(block) {
   const text = el("div", { class: "text", dir: "auto" });
   text.pieces = [];
   growText(text, block.open, block.html.length, block.html.map((html, index) => [index, 0, html]));
-  if (!block.folded) return text;
-  return el("details", { class: "thinking" }, el("summary", {}, icon("chevron", "fold"), icon("think"), "Thinking"), text);
+  if (block.folded) {
+    const words = block.under ? `Thinking · ${block.under}` : "Thinking";
+    return el("details", { class: "thinking" }, el("summary", {}, icon("chevron", "fold"), icon("think"), words), text);
+  }
+  return block.under ? el("section", { class: "under" }, el("p", { class: "title" }, block.under), text) : text;
 }
 
 export function textOf(element) {
-  return element.classList.contains("thinking") ? element.querySelector(".text") : element;
+  return element.classList.contains("text") ? element : element.querySelector(".text");
 }
 
 export function growText(text, open, count, changes) {

@@ -1,0 +1,1 @@
+"""Discord: threads of a server as sessions."""

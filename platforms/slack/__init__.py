@@ -1,0 +1,1 @@
+"""Slack: messages as Block Kit, drawn so that nothing an agent says can ping anybody."""
