@@ -22,6 +22,7 @@ from beambot.flow.delivery import Delivery
 from beambot.flow.house import House
 from beambot.flow.intake import Intake
 from beambot.flow.journal import JournalWriter
+from beambot.flow.outfiles import sweep
 from beambot.flow.recovery import recover
 from beambot.flow.sessions import Sessions
 from beambot.flow.sessions.host import EmbeddedHost
@@ -96,6 +97,9 @@ async def serve(
     house = rooms.house
     async with anyio.create_task_group() as outer:
         await house.delivery.start(outer)
+        await sweep(
+            house.files, [r.outgoing.file.path for r in await house.store.outbox.pending() if r.outgoing.file]
+        )
         outer.start_soon(house.journal.run)
         for platform in house.platforms.values():
             outer.start_soon(_keep, platform, rooms, ready)

@@ -23,7 +23,7 @@ import anyio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from beambot.flow.delivery import lane
+from beambot.flow.delivery import queue
 from beambot.model.capabilities import Budget, CallKind, PlatformCapabilities
 from beambot.model.ids import ThreadRef
 from beambot.model.outbound import Markdown
@@ -124,12 +124,12 @@ def _pauses() -> Iterator[Figure]:
 
 @contextmanager
 def _unaware_of_pauses() -> Iterator[None]:
-    known = lane.pause_at
-    lane.pause_at = lambda turn, heard_at: inf
+    known = queue.pause_at
+    queue.pause_at = lambda turn, heard_at: inf
     try:
         yield
     finally:
-        lane.pause_at = known
+        queue.pause_at = known
 
 
 def _figures(chat: Chat) -> Iterator[Figure]:

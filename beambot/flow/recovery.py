@@ -8,11 +8,13 @@ from beambot.flow.asks import Asks
 from beambot.flow.delivery.screens import Screen
 from beambot.flow.house import House
 from beambot.flow.sessions import Sessions
+from beambot.flow.sessions.ending import last_words
+from beambot.flow.waiting import alone
 from beambot.log import get_logger
 from beambot.model.bodies import Result
-from beambot.model.ids import MessageRef
+from beambot.model.ids import MessageRef, ThreadRef
 from beambot.model.message import UnifiedMessage
-from beambot.model.outbound import Button, Notice, duration
+from beambot.model.outbound import Button, Notice, Outgoing, duration
 from beambot.render.compose import after_cut
 from beambot.state.turn import Turn, reduce
 from beambot.store.records import TurnRow
@@ -28,10 +30,11 @@ async def recover(house: House, sessions: Sessions, asks: Asks) -> None:
         await asks.void(ask, "Void: beambot was restarted, and the agent that asked is gone.")
     unfinished = await house.store.turns.unfinished()
     for turn in unfinished:
+        # One turn that cannot be put together again must not keep beambot from starting.
         if turn.state == "running":
-            await _cut_off(house, asks, turn)
+            await alone(_cut_off, house, asks, turn)
         elif turn.state == "handed":
-            await _unsure(house, turn)
+            await alone(_unsure, house, turn)
     for row in await house.store.sessions.recent(10_000):
         if row.state in ("starting", "working", "waiting"):
             await house.store.sessions.update(row.id, state="idle")
@@ -70,9 +73,15 @@ async def _cut_off(house: House, asks: Asks, row: TurnRow) -> None:
         screen = Screen(thread, row.session, turn, house.platforms[thread.platform], house.rendering, reply_to)
         screen.restore(await house.store.shown.of_turn(thread, row.id))
         screens.append(screen)
-    await house.delivery.finish(screens)
     state = "done" if finished else "interrupted"
-    await house.store.turns.update(row.id, state=state, ended_at=now, note=_CUT if not finished else "")
+
+    async def ended() -> None:
+        await house.store.turns.update(row.id, state=state, ended_at=now, note=_CUT if not finished else "")
+
+    async def end() -> list[tuple[ThreadRef, Outgoing]]:
+        return await last_words(house, screens, turn, row)
+
+    await house.delivery.finish(screens, ended, end)
     if row.thread is not None and row.message:
         house.delivery.receipt(MessageRef(row.thread, row.message), "done" if finished else "cancelled")
     if finished:

@@ -140,6 +140,7 @@ class Outgoing(Struct, frozen=True, omit_defaults=True):
     `key` is the message's name for ever ("turn:…:0", "ask:…"): a platform that dedupes posts uses it.
     `loud` messages may ring a phone; `reply_to` is the message it answers, where the platform shows that.
     With `plain` the platform sends `plain_text` and no markup: what is left when it refused the rich form.
+    `place` is where a page of a turn begins, for beambot itself: what a later run goes on from.
     `mention` is the identity of a person whom it should call by name, where the platform can.
     With a `file` the message is that file, and its blocks are the caption; it is sent once and never edited.
     """
@@ -152,6 +153,7 @@ class Outgoing(Struct, frozen=True, omit_defaults=True):
     reply_to: str = ""
     plain: bool = False
     mention: str = ""
+    place: str = ""
     file: Attached | None = None
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import difflib
 import json
 from pathlib import PurePath
+from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from beambot.log import redact
 from beambot.model.bodies import AskOption, Diff, PermissionRequest, PlanReview, Question
@@ -18,6 +20,7 @@ from beambot.model.outbound import (
     Fact,
     Facts,
     Field,
+    Footer,
     Form,
     Markdown,
     Notice,
@@ -46,15 +49,59 @@ class Settled(Struct, frozen=True):
     good: bool = False
 
 
-def card(ask: str, body: Ask, *, folder: str, forms: bool, settled: Settled | None = None) -> Outgoing:
+class View(Struct, frozen=True):
+    """What beambot adds to an ask: warnings, who may answer, what can be decided for later, who said yes so far.
+
+    `page` is which buttons stand under it: the answers, the rules that can be made, or how long one of them lasts.
+    """
+
+    warnings: tuple[str, ...] = ()
+    who: str = ""
+    until: str = ""
+    yes: tuple[str, ...] = ()
+    offers: tuple[str, ...] = ()
+    lasting: tuple[tuple[str, str], ...] = ()
+    allow: bool = True
+    page: Literal["answers", "rules", "lasting", "why", "all"] = "answers"
+    chosen: int = 0
+    others: tuple[str, ...] = ()
+    listed: str = ""
+    command: str = ""
+
+
+def card(
+    ask: str, body: Ask, *, folder: str, forms: bool, settled: Settled | None = None, view: View | None = None
+) -> Outgoing:
     """The card of an ask, open or settled."""
-    blocks = (*_content(body, folder),)
+    view = view or View()
+    blocks = (*_content(body, folder, view),)
     key = f"ask:{ask}"
     if settled is not None:
         level = "success" if settled.good else "warning"
         return Outgoing(key, (*blocks, Notice(settled.text, level=level)))  # type: ignore[arg-type]
     form = question_form(ask, body) if forms and isinstance(body, Question) else None
-    return Outgoing(key, blocks, () if form else _buttons(ask, body), form, loud=True)
+    if view.page == "why":
+        form = Form(f"ask:{ask}:why", (Field("reason", "Why not?"),), "Deny")
+    if view.page == "all":
+        blocks = (Notice("All of this waits", level="ask"), Facts(_numbered(view.others)))
+    blocks += _standing(view)
+    return Outgoing(key, blocks, () if form else _buttons(ask, body, view), form, loud=True)
+
+
+def _numbered(lines: tuple[str, ...]) -> tuple[Fact, ...]:
+    return tuple(Fact(f"{number}.", line, code=True) for number, line in enumerate(lines, 1))
+
+
+def _standing(view: View) -> tuple[AnyOutBlock, ...]:
+    """Who may answer and until when, and who has said yes already."""
+    words: list[str] = []
+    if view.yes:
+        words.append(f"Allowed by {' and '.join(view.yes)}; one more yes is needed.")
+    if view.who:
+        words.append(f"May answer: {view.who}.")
+    if view.until:
+        words.append(f"Denied {view.until} if nobody answers.")
+    return (Footer(" ".join(words)),) if words else ()
 
 
 def choices(body: Ask) -> tuple[AskOption, ...]:
@@ -86,6 +133,13 @@ def chosen(body: Ask, choice: int, by: str) -> Answer | None:
         return Answer(ask=body.ask, verdict="answer", fields={body.questions[0].id: (option.name,)}, by=by)
     denies = option.kind in ("reject_once", "reject_always")
     return Answer(ask=body.ask, verdict="deny" if denies else "allow", option=option.id, by=by)
+
+
+def plain_answer(body: Ask, *, allow: bool, by: str) -> Answer:
+    """A yes or a no without anything else, with the agent's own option for it where it has one."""
+    kind = "allow_once" if allow else "reject_once"
+    option = next((option.id for option in choices(body) if option.kind == kind), "")
+    return Answer(ask=body.ask, verdict="allow" if allow else "deny", option=option, by=by)
 
 
 def in_words(body: Ask, text: str, by: str) -> Answer | None:
@@ -149,10 +203,10 @@ def summary(body: Ask) -> str:
             return "a plan to review"
 
 
-def _content(body: Ask, folder: str) -> list[AnyOutBlock]:
+def _content(body: Ask, folder: str, view: View) -> list[AnyOutBlock]:
     match body:
         case PermissionRequest():
-            return _permission(body, folder)
+            return _permission(body, folder, view)
         case Question(questions=questions, agent=agent):
             blocks: list[AnyOutBlock] = [Notice(f"{_name(agent)} asks", level="ask")]
             for item in questions:
@@ -165,7 +219,7 @@ def _content(body: Ask, folder: str) -> list[AnyOutBlock]:
             return [Notice("The agent proposes a plan", level="ask"), Markdown(redact(plan))]
 
 
-def _permission(body: PermissionRequest, folder: str) -> list[AnyOutBlock]:
+def _permission(body: PermissionRequest, folder: str, view: View) -> list[AnyOutBlock]:
     verb = {
         "execute": "run a command",
         "edit": "change a file",
@@ -176,8 +230,11 @@ def _permission(body: PermissionRequest, folder: str) -> list[AnyOutBlock]:
         "read": "read something",
     }.get("execute" if "command" in body.input else body.kind, "use a tool")
     blocks: list[AnyOutBlock] = [Notice(f"{_name(body.agent)} wants to {verb}", level="ask")]
+    if view.warnings:
+        words = "; ".join(dict.fromkeys(redact(warning) for warning in view.warnings))
+        blocks.append(Notice(f"Careful: {words}.", level="warning"))
     facts = [Fact("What", redact(body.title), code=body.kind == "execute")]
-    command = body.input.get("command")
+    command = view.command or body.input.get("command")
     if command is not None:
         text = command if isinstance(command, str) else json.dumps(command, ensure_ascii=False)
         if text != body.title:
@@ -229,9 +286,43 @@ def _name(agent: str) -> str:
     return redact(" ".join(agent.split()))[:40] or "The agent"
 
 
-def _buttons(ask: str, body: Ask) -> tuple[tuple[Button, ...], ...]:
-    buttons = [
+def _buttons(ask: str, body: Ask, view: View) -> tuple[tuple[Button, ...], ...]:
+    if view.page == "rules":
+        return _rule_buttons(ask, view)
+    if view.page == "lasting":
+        return _lasting_buttons(ask, view)
+    if view.page == "all":
+        yes = Button(f"Allow these {len(view.others)}", f"ask:{ask}:all:{view.listed}", style="primary")
+        return ((yes, Button("Back", f"ask:{ask}:back")),)
+    answers = [
         Button(option.name[:60], f"ask:{ask}:{number}", style=_STYLES.get(option.kind, "plain"))  # type: ignore[arg-type]
         for number, option in enumerate(choices(body))
     ]
-    return tuple(tuple(buttons[start : start + 2]) for start in range(0, len(buttons), 2))
+    if not isinstance(body, PermissionRequest):
+        return tuple(tuple(answers[at : at + 2]) for at in range(0, len(answers), 2))
+    # The plain yes and the plain no stand together; what the agent itself offers for later stands apart.
+    plain = {"primary", "danger"}
+    first = [button for button in answers if button.style in plain] or answers
+    rows = [tuple(first[:3])]
+    rows += [
+        (replace(button, label=f"Agent: {button.label}"[:60]),) for button in answers if button not in first[:3]
+    ]
+    more = [Button("Allow for…", f"ask:{ask}:rules")] if view.offers else []
+    rows.append((*more, Button("Deny with reason", f"ask:{ask}:why")))
+    if view.others:
+        rows.append((Button(f"Allow all {len(view.others) + 1} that wait…", f"ask:{ask}:all"),))
+    rows.append((Button("Stop the turn", f"ask:{ask}:stop", style="danger"),))
+    return tuple(rows)
+
+
+def _rule_buttons(ask: str, view: View) -> tuple[tuple[Button, ...], ...]:
+    verb, mark, other = ("Allow", "r", "Never allow…") if view.allow else ("Never", "n", "Allow for…")
+    rows = [(Button(f"{verb} {words}"[:60], f"ask:{ask}:{mark}{at}"),) for at, words in enumerate(view.offers[:8])]
+    switch = Button(other, f"ask:{ask}:{'norules' if view.allow else 'rules'}")
+    return (*rows, (switch, Button("Back", f"ask:{ask}:back")))
+
+
+def _lasting_buttons(ask: str, view: View) -> tuple[tuple[Button, ...], ...]:
+    mark = "r" if view.allow else "n"
+    rows = [(Button(words[:60], f"ask:{ask}:{mark}{view.chosen}:{name}"),) for name, words in view.lasting]
+    return (*rows, (Button("Back", f"ask:{ask}:{'rules' if view.allow else 'norules'}"),))

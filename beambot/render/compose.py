@@ -94,7 +94,7 @@ def ending(turn: Turn, settings: Rendering) -> tuple[AnyOutBlock, ...]:
         level = "warning" if turn.result.outcome in words else "error"
     said = f"{words.get(turn.result.outcome, 'Failed')} after {time}"
     spoken = [part for part in turn.every_part if isinstance(part, Words) and not part.thinking and not part.parent]
-    answer = redact(" ".join(spoken[-1].text.between(0, 2000).split())) if spoken else ""
+    answer = " ".join(redact(spoken[-1].text.between(0, 8000)).split()) if spoken else ""
     notice = Notice(f"{said}.", level=level)
     return (notice, Markdown(_first_words(answer))) if answer else (notice,)
 

@@ -27,6 +27,7 @@ class ToolStory(Struct):
     title: str
     input: dict[str, Any]
     said: list[str]
+    length: int = 0
     state: str = "running"
     began: float = 0.0
     seconds: float | None = None
@@ -51,16 +52,25 @@ def _tell(story: ToolStory, body: ToolProgress | ToolOutput | ToolEnded, at: flo
         story.title = body.title or story.title
         story.input.update(body.input or {})
         return
-    if body.text and (not story.said or body.text != "".join(story.said)):
+    # Some agents say at the end once more what they said on the way.
+    if body.text and (len(body.text) != story.length or body.text != "".join(story.said)):
         story.said.append(body.text)
+        story.length += len(body.text)
     if isinstance(body, ToolEnded):
         story.state = body.outcome
         story.seconds = body.duration_ms / 1000 if body.duration_ms else at - story.began
 
 
-def details(told: list[ToolStory], *, whole: bool) -> str:
-    """As markdown: with `whole` everything, else as much as is read in a chat."""
-    return "\n\n".join(_one(number, story, whole) for number, story in enumerate(told, 1))
+def details(told: Iterable[ToolStory], *, whole: bool, most: int | None = None) -> str:
+    """As markdown: with `whole` everything, else as much as is read in a chat. Beyond `most` no tool is begun."""
+    texts: list[str] = []
+    length = 0
+    for number, story in enumerate(told, 1):
+        if most is not None and length > most:
+            break
+        texts.append(_one(number, story, whole))
+        length += len(texts[-1])
+    return "\n\n".join(texts)
 
 
 def _one(number: int, story: ToolStory, whole: bool) -> str:

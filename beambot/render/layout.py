@@ -7,17 +7,19 @@ from typing import TypeGuard
 
 from msgspec import Struct
 
-from beambot.model.outbound import AnyOutBlock, Checklist, Footer, Markdown
+from beambot.model.outbound import AnyOutBlock, Checklist, Footer, Markdown, Tools
 from beambot.model.settings import Rendering
 from beambot.render.clip import JOINT, Paper, clipped, taken
 from beambot.render.compose import part_block, tail_blocks, words_block
-from beambot.render.pieces import AHEAD, Piece, near, piece_of
+from beambot.render.pieces import AHEAD, Piece, clear_of_secrets, near, piece_of
 from beambot.state.text import Growing
 from beambot.state.turn import Part, Turn, Words, Work
 
 # Room kept on a page for what stands under the text.
 _RESERVE = 200
 _SMALL = 0.25
+# Less room than this is not worth a few last words.
+_LEAST = 60
 # A text this many times longer than a page does not fit on it, whatever its markup.
 _NEVER = 6
 # A page is sealed early when it is this full.
@@ -78,7 +80,7 @@ def lay_out(
     unsettled: list[int] = []
     for number in pages.unsettled:
         begin, end = pages.starts[number], pages.starts[number + 1]
-        painted.append((number, filler.between(begin, end)))
+        painted.append((number, _fitted(filler.between(begin, end), paper)))
         if filler.has_running(begin, end):
             unsettled.append(number)
     starts, early, overlong = list(pages.starts), list(pages.early), pages.overlong
@@ -86,7 +88,7 @@ def lay_out(
     room = paper.limit - max(taken(under, paper), min(_RESERVE, paper.limit // 2))
     while True:
         begin, number = starts[-1], len(starts) - 1
-        fresh = seen is not None and number == len(pages.starts) - 1
+        fresh = seen is not None and number == len(pages.starts) - 1 and not overlong
         sealed = filler.sealed(begin, seen, full=not roll) if seen is not None and fresh and roll else None
         whole = filler.end(begin, room) if overlong else filler.whole(begin, room)
         if whole is not None and sealed is None:
@@ -101,7 +103,26 @@ def lay_out(
         if filler.has_running(begin, rest):
             unsettled.append(number)
         starts.append(rest)
-        overlong = bool(settings.file_above) and filler.length_before(rest) >= settings.file_above
+        overlong = is_overlong(turn, rest, settings)
+
+
+def is_overlong(turn: Turn, cursor: Cursor, settings: Rendering) -> bool:
+    """Whether what comes after this place is more than a chat should show."""
+    before = sum(len(part.text) for part in turn.every_part[: cursor.part] if _is_text(part))
+    return bool(settings.file_above) and before + cursor.offset >= settings.file_above
+
+
+def _fitted(blocks: Blocks, paper: Paper) -> Blocks:
+    """A sealed page whose tools have grown since: they give way, its words do not."""
+    over = taken(blocks, paper) - paper.limit
+    fitted: list[AnyOutBlock] = []
+    for block in blocks:
+        if over > 0 and isinstance(block, Tools):
+            size = paper.size(block)
+            block = clipped(block, max(size - over, 1), paper)
+            over -= size - paper.size(block)
+        fitted.append(block)
+    return tuple(fitted)
 
 
 def paginate(text: str, paper: Paper, settings: Rendering) -> list[Blocks]:
@@ -185,9 +206,10 @@ class _Filler:
             end = Cursor(seen.part, first + len(piece.text), piece.next, piece.closing) if piece else None
         if end is None or not end.is_after(begin):
             return None
-        blocks = self.between(begin, end)
-        enough = not full or taken(blocks, self.paper) >= self.paper.limit * _ENOUGH
-        return (blocks, end) if enough else None
+        blocks = _fitted(self.between(begin, end), self.paper)
+        size = taken(blocks, self.paper)
+        enough = not full or size >= self.paper.limit * _ENOUGH
+        return (blocks, end) if enough and size <= self.paper.limit else None
 
     def between(self, begin: Cursor, end: Cursor) -> Blocks:
         """A sealed page, with its tools as they stand now."""
@@ -207,31 +229,48 @@ class _Filler:
     def end(self, begin: Cursor, room: int) -> Blocks:
         """Only the end of what came after `begin`, with a line that says how much is left out."""
         shown: list[AnyOutBlock] = []
-        left = 0
+        left, room = 0, room - min(_RESERVE, room // 2)
         for index in range(len(self.parts) - 1, begin.part - 1, -1):
             part, offset = self.parts[index], begin.offset if index == begin.part else 0
+            block: AnyOutBlock | None = None
             if not _is_text(part):
-                block = self._block(part) if not left else None
-                if block is not None and room > self.paper.size(block) + 2 * _RESERVE:
-                    shown.insert(0, block)
-                    room -= self.paper.size(block) + JOINT
+                block = self._block(part) if room > 0 and not left else None
+            elif left or room < _LEAST:
+                left += len(part.text) - offset
+            else:
+                block, start = self._tail(part, offset, room)
+                left += start - offset
+            if block is None:
                 continue
-            start = max(offset, len(part.text) - max(room - _RESERVE, 0) // 2) if not left else len(part.text)
-            text = part.text.since(start)
-            if start > offset:
-                line = text.find("\n", 0, len(text) // 2) + 1
-                start, text = start + line, text[line:]
-            if text:
-                block = words_block(self.turn, part, "", text)
-                shown.insert(0, clipped(block, max(room - _RESERVE, _RESERVE), self.paper))
-            left += start - offset
-        words = "The whole answer comes as a file" + ("." if self.turn.result else " when it is done.")
-        return (Footer(f"… {left:,} characters are left out here. {words}"), *shown)
+            size = self.paper.size(block) + JOINT
+            if size <= room:
+                shown.insert(0, block)
+            room = max(room - size, 0)
+        when = "" if self.turn.result else " when it is done"
+        if left:
+            return (
+                Footer(f"… {left:,} characters are left out here. The whole answer comes as a file{when}."),
+                *shown,
+            )
+        return (*shown, Footer(f"The whole answer also comes as a file{when}."))
 
-    def length_before(self, cursor: Cursor) -> int:
-        """How many characters of text stand before a place."""
-        before = sum(len(part.text) for part in self.parts[: cursor.part] if _is_text(part))
-        return before + cursor.offset
+    def _tail(self, part: Words, offset: int, room: int) -> tuple[Markdown, int]:
+        """The last words of a part that fit the room, and where they begin."""
+        length = len(part.text) - offset
+        take = min(length, room)
+        while True:
+            start = len(part.text) - take
+            if start > offset:
+                base = max(offset, start - 2 * AHEAD)
+                around = part.text.since(base)
+                start = base + clear_of_secrets(around, start - base)
+                line = part.text.between(start, start + take // 2).find("\n") + 1
+                start += line
+            block = words_block(self.turn, part, "", part.text.since(start))
+            size = self.paper.size(block) + JOINT
+            if size <= room or take <= 1:
+                return block, start
+            take = max(min(int(take * room / size * 0.9), take - 1), 1)
 
     def has_running(self, begin: Cursor, end: Cursor) -> bool:
         """Whether a page shows a tool that still runs."""

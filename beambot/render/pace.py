@@ -84,21 +84,27 @@ def ready_at(state: Bucket, priority: Priority, now: float, *, spare: bool = Fal
 
     A spare one goes out before its even time where that does not spoil the pace of those after it.
     """
-    patient = priority > RESERVED
-    allowed = state.spread if patient else state.calls
-    at = max(now, state.frozen_until)
-    if allowed and len(state.times) >= allowed:
-        at = max(at, state.times[-allowed] + state.seconds)
+    urgent_at = _allowed_at(state, state.calls, now)
     if not state.times or state.times[-1] < state.frozen_until:
-        return at
-    last, slow = state.times[-1], slowness(state, at)
-    if patient and slow > 1:
+        return urgent_at if priority <= RESERVED else _allowed_at(state, state.spread, now)
+    last = state.times[-1]
+    if urgent_at < state.frozen_until + state.seconds:
+        # For a while after a refusal nothing comes in bursts, not even what is urgent.
+        urgent_at = max(urgent_at, last + state.even)
+    if priority <= RESERVED:
+        return urgent_at
+    at = max(urgent_at, _allowed_at(state, state.spread, now))
+    slow = slowness(state, at)
+    if slow > 1:
         return max(at, last + state.even * slow)
-    if patient:
-        even = last + state.gap
-        return max(at, min(even, state.spare_at) if spare else even)
-    # For a while after a refusal nothing comes in bursts, not even what is urgent.
-    return max(at, last + state.even) if at < state.frozen_until + state.seconds else at
+    even = last + state.gap
+    return max(at, min(even, state.spare_at) if spare else even)
+
+
+def _allowed_at(state: Bucket, calls: int, now: float) -> float:
+    """The moment from which the window holds fewer calls than so many, and is not asked to be still."""
+    at = max(now, state.frozen_until)
+    return max(at, state.times[-calls] + state.seconds) if calls and len(state.times) >= calls else at
 
 
 def slowness(state: Bucket, now: float) -> float:
@@ -172,6 +178,13 @@ class Wish(Struct, frozen=True):
         if priority > Priority.STREAM and now - self.since > _FORGOTTEN:
             priority = Priority.STREAM
         return int(priority), self.since, self.order
+
+
+def aged(priority: Priority, since: float, served_at: float, now: float) -> tuple[Priority, float]:
+    """Small things that were passed over for too long take turns with the streams, one of them at a time."""
+    if priority > Priority.STREAM and now - since > _FORGOTTEN:
+        return Priority.STREAM, max(since, served_at)
+    return priority, since
 
 
 def first(wishes: Iterable[Wish], now: float) -> Wish | None:

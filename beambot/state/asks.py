@@ -92,9 +92,9 @@ def _said(ask: Standing, said: Said) -> tuple[Standing, Effect]:
 def refusal(policy: AskPolicy, prompter: str, voter: Voter) -> str:
     """Why somebody may not answer, or nothing when they may."""
     if not voter.is_member:
-        return "You are not a member of this session's project."
+        return "It takes an approver of this project, and you are not a member of it."
     if not may(voter.role, "approver"):
-        return f"Answering takes the role approver; yours is {voter.role}."
+        return f"It takes an approver of this project; you are {voter.role}."
     for name in policy.who:
         if name == APPROVERS or name == voter.name or (name == PROMPTER and voter.name == prompter):
             return ""

@@ -25,13 +25,13 @@ class Outbox:
         self._db = db
         self._clock = clock
 
-    async def put(self, thread: ThreadRef, outgoing: Outgoing, priority: int) -> int:
-        """Its number. A message that still waits keeps number and place, and starts its attempts anew."""
+    async def put(self, thread: ThreadRef, outgoing: Outgoing, priority: int) -> tuple[int, bool]:
+        """Its number, and whether it may stand already. One that waits keeps its number, its tries begin anew."""
         rows = await self._db.write(
             "INSERT INTO outbox (platform, chat, thread, key, payload, hash, priority, attempts, uncertain,"
             " created_at) VALUES (?, ?, ?, ?, ?, ?, ?, 0, 0, ?)"
             " ON CONFLICT (platform, chat, thread, key) DO UPDATE SET payload = excluded.payload,"
-            " hash = excluded.hash, priority = excluded.priority, attempts = 0 RETURNING id",
+            " hash = excluded.hash, priority = excluded.priority, attempts = 0 RETURNING id, uncertain",
             (
                 thread.platform,
                 thread.chat,
@@ -43,8 +43,8 @@ class Outbox:
                 self._clock.now(),
             ),
         )
-        number: int = rows[0][0]
-        return number
+        number, uncertain = rows[0]
+        return number, bool(uncertain)
 
     async def pending(self, thread: ThreadRef | None = None) -> list[OutboxRow]:
         """In the order in which they were first put."""
@@ -120,15 +120,16 @@ class Shown:
         rows = await self._rows(thread, "AND message = ? ORDER BY at DESC LIMIT 1", (message,))
         return rows[0] if rows else None
 
-    async def put(self, thread: ThreadRef, key: str, message: str, hash: str, begin: bytes = b"") -> None:
-        """It stands there now, with this content."""
-        place = (thread.platform, thread.chat, thread.thread)
+    async def put(self, thread: ThreadRef, key: str, message: str, hash: str, place: str = "") -> None:
+        """It stands there now, with this content. A page that is known to begin somewhere still does."""
+        where = (thread.platform, thread.chat, thread.thread)
         await self._db.write(
             "INSERT INTO shown (platform, chat, thread, key, message, hash, at, page_start)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
             " ON CONFLICT (platform, chat, thread, key) DO UPDATE SET message = excluded.message,"
-            " hash = excluded.hash, at = excluded.at, page_start = excluded.page_start",
-            (*place, key, message, hash, self._clock.now(), begin.decode()),
+            " hash = excluded.hash, at = excluded.at, page_start = CASE WHEN excluded.page_start = ''"
+            " THEN shown.page_start ELSE excluded.page_start END",
+            (*where, key, message, hash, self._clock.now(), place),
         )
 
     async def of_turn(self, thread: ThreadRef, turn: str) -> list[ShownRow]:
@@ -149,7 +150,7 @@ class Shown:
             f" WHERE platform = ? AND chat = ? AND thread = ? {rest}",
             (thread.platform, thread.chat, thread.thread, *args),
         )
-        return [ShownRow(thread, key, message, hash, at, begin.encode()) for key, message, hash, at, begin in rows]
+        return [ShownRow(thread, *row) for row in rows]
 
 
 class Freezes:
@@ -159,10 +160,10 @@ class Freezes:
         self._db = db
 
     async def put(self, scope: str, until: float) -> None:
-        """Nothing goes there before this time."""
+        """Nothing goes there before this time. Who asked for longer before is left alone for longer."""
         await self._db.write(
             "INSERT INTO freezes (scope, until) VALUES (?, ?)"
-            " ON CONFLICT (scope) DO UPDATE SET until = excluded.until",
+            " ON CONFLICT (scope) DO UPDATE SET until = max(freezes.until, excluded.until)",
             (scope, until),
         )
 

@@ -150,6 +150,15 @@ class Asks:
         """Every ask of one turn, oldest first."""
         return await self._rows("WHERE turn = ? ORDER BY n", (turn,))
 
+    async def unheard(self, session: str, digest: str, since: float) -> AskRow | None:
+        """The newest answer to the same request that did not reach the agent, if it is not older than this."""
+        rows = await self._rows(
+            "WHERE session = ? AND digest = ? AND state = 'answered' AND settled_at >= ?"
+            " AND note IN ('the agent did not take the answer', 'beambot was restarted') ORDER BY n DESC LIMIT 1",
+            (session, digest, since),
+        )
+        return rows[0] if rows else None
+
     async def note(self, id: str, note: str) -> None:
         """What became of the answer."""
         await self._db.write("UPDATE asks SET note = ? WHERE id = ?", (note, id))

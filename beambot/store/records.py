@@ -109,7 +109,10 @@ class RuleRow(Struct, frozen=True, kw_only=True):
     allow: bool
     scope: str
     tool: str
+    kind: str = ""
     value: str = ""
+    folder: str = ""
+    words: str = ""
     project: str = ""
     session: str = ""
     turn: str = ""
@@ -148,7 +151,7 @@ class OutboxRow(Struct, frozen=True):
 class ShownRow(Struct, frozen=True):
     """A message that stands in a thread, by the platform's own id, and the hash of its content.
 
-    `begin` is where a page of a turn begins: what a later run goes on from.
+    `place` is where a page of a turn begins: what a later run goes on from.
     """
 
     thread: ThreadRef
@@ -156,7 +159,7 @@ class ShownRow(Struct, frozen=True):
     message: str
     hash: str
     at: float
-    begin: bytes = b""
+    place: str = ""
 
 
 _FIRST = ("outcome", "what")
@@ -217,6 +220,11 @@ def _worded(value: object) -> str:
             return ", ".join(f"{name} {_worded(item)}" for name, item in value.items())
         case _:
             return str(value)
+
+
+def content_digest(data: bytes) -> str:
+    """Stands for exactly these bytes."""
+    return blake2b(data, digest_size=20).hexdigest()
 
 
 def content_hash(outgoing: Outgoing) -> str:

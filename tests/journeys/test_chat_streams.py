@@ -8,7 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from beambot.errors import Refused, RetryAfter, StreamEnded
-from beambot.model.bodies import Result, TextDelta, ToolEnded, ToolStarted
+from beambot.model.bodies import Assistant, Result, TextDelta, ToolEnded, ToolStarted
+from beambot.model.content import Text
+from beambot.model.settings import Rendering
 from beambot.testing.clock import FakeClock
 from beambot.testing.platform import FULL
 from beambot.testing.scripted import Emit, Pause
@@ -136,3 +138,27 @@ async def test_a_long_answer_turns_pages_between_streams(tmp_path: Path) -> None
         await world.until(lambda: words_of(chat) == [f"w{number}" for number in range(300)], seconds=30)
         await world.quiet()
         assert kinds(chat).count("open") == kinds(chat).count("close") >= 3
+
+
+@pytest.mark.parametrize("drafts", [False, True], ids=["messages", "drafts"])
+async def test_pages_stand_in_the_order_in_which_they_were_said(tmp_path: Path, drafts: bool) -> None:
+    clock = FakeClock()
+    chat = StreamingPlatform(clock, capabilities=replace(FULL, text_limit=1000), drafts=drafts)
+    async with World(tmp_path, stream(500, 0.05), clock=clock, platforms=[chat]) as world:
+        await chat.says("go")
+        await world.until(lambda: len(words_of(chat)) == 500, seconds=30)
+        await world.quiet()
+        assert words_of(chat) == [f"w{number}" for number in range(500)]
+
+
+@pytest.mark.parametrize("drafts", [False, True], ids=["messages", "drafts"])
+async def test_a_stream_is_closed_though_the_end_brings_nothing_new(tmp_path: Path, drafts: bool) -> None:
+    clock = FakeClock()
+    chat = StreamingPlatform(clock, capabilities=replace(FULL, buttons=0), drafts=drafts)
+    said = "".join(f"w{number} " for number in range(10))
+    script = [Emit(TextDelta(said)), Emit(Assistant((Text(said),))), Pause(5), Emit(Result())]
+    quiet = Rendering(footer="off")
+    async with World(tmp_path, script, clock=clock, platforms=[chat], rendering=quiet) as world:
+        await chat.says("go")
+        await world.until(lambda: "close" in kinds(chat), seconds=20)
+        assert words_of(chat) == [f"w{number}" for number in range(10)]

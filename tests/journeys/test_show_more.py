@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from beambot.flow.commands import show
 from beambot.model.bodies import Diff, Result, TextDelta, ToolEnded, ToolOutput, ToolStarted
-from beambot.model.outbound import Change, Markdown, Notice, Outgoing, Tools
+from beambot.model.outbound import AnyOutBlock, Change, Markdown, Notice, Outgoing, Tools, block_text
 from beambot.model.settings import Rendering
 from beambot.testing.clock import FakeClock
 from beambot.testing.platform import FULL, FakePlatform
@@ -77,6 +80,67 @@ async def test_long_details_are_shortened_and_the_whole_is_a_file(tmp_path: Path
         assert all(f"line {number}\n" in sent for number in range(400))
 
 
+def many_tools(count: int) -> list[object]:
+    tools = [
+        step
+        for number in range(count)
+        for step in (
+            Emit(ToolStarted(f"t{number}", "bash", title=f"command {number}")),
+            Emit(ToolEnded(f"t{number}", text="a line of its output\n" * 10)),
+        )
+    ]
+    return [*tools, Emit(Result())]
+
+
+async def test_of_many_tools_only_what_is_shown_is_laid_out_and_nothing_is_told_in_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laid_out: list[int] = []
+    threads: set[threading.Thread] = set()
+    paginate, told = show.paginate, show.told
+
+    def noting_pages(text: str, *args: object, **more: object) -> object:
+        laid_out.append(len(text))
+        return paginate(text, *args, **more)
+
+    def noting_threads(*args: object, **more: object) -> str:
+        threads.add(threading.current_thread())
+        return told(*args, **more)
+
+    monkeypatch.setattr(show, "paginate", noting_pages)
+    monkeypatch.setattr(show, "told", noting_threads)
+    async with World(tmp_path, many_tools(500)) as world:
+        await done(world)
+        before = len(world.chat.messages())
+        await world.chat.says("/details")
+        await world.until(lambda: uploads(world.chat) == ["details.md"])
+        assert max(laid_out) <= 8 * FULL.text_limit
+        assert threads
+        assert threading.main_thread() not in threads
+        assert len(world.chat.messages()) == before + 3
+        assert world.chat.screen()[-1].endswith("The whole is in details.md.")
+        assert b"command 499" in world.chat.sent_files["details.md"]
+
+
+async def test_a_file_is_never_larger_than_the_chat_takes(tmp_path: Path) -> None:
+    async with world_of(tmp_path, many_tools(100), upload_bytes=5000) as world:
+        await done(world)
+        await world.chat.says("/details")
+        await world.until(lambda: uploads(world.chat) == ["details.md"])
+        sent = world.chat.sent_files["details.md"]
+        assert 4000 < len(sent) <= 5000
+        assert b"cut here" in sent.splitlines()[-1]
+
+
+async def test_a_chat_without_files_is_not_flooded_with_details(tmp_path: Path) -> None:
+    async with world_of(tmp_path, many_tools(500), upload_bytes=0) as world:
+        await done(world)
+        before = len(world.chat.messages())
+        await world.chat.says("/details")
+        await world.sees("There is more than is shown here.", seconds=20)
+        assert len(world.chat.messages()) == before + 12
+
+
 async def test_diff_is_coloured_text_where_the_chat_has_it(tmp_path: Path) -> None:
     async with world_of(tmp_path, WORK, coloured_diff=True) as world:
         await done(world)
@@ -109,6 +173,110 @@ async def test_a_large_change_is_summed_up_and_goes_as_a_file_too(tmp_path: Path
         await world.chat.says("/diff")
         await world.until(lambda: uploads(world.chat) == ["changes.png", "changes.diff"])
         assert world.chat.sent_files["changes.diff"].count(b"\n+new ") == 200
+
+
+def added(count: int, width: int = 40) -> str:
+    return f"@@ -0,0 +1,{count} @@\n" + "\n".join(f"+{f'row {n} ':x<{width}}" for n in range(count))
+
+
+def edits(*changes: Diff) -> list[object]:
+    start = Emit(ToolStarted("t", "edit", title="edit"))
+    return [start, *map(Emit, changes), Emit(ToolEnded("t")), Emit(Result())]
+
+
+def sizes(chat: FakePlatform, first: int) -> list[int]:
+    return [sum(chat.measure(block) + 2 for block in m.blocks) for _, m in chat.messages()[first:]]
+
+
+async def test_three_thousand_changed_files_are_a_few_short_messages_and_a_file(tmp_path: Path) -> None:
+    script = edits(*(Diff(f"a/long/path/to/file{n}.bin", unified="") for n in range(3000)))
+    async with world_of(tmp_path, script, coloured_diff=True) as world:
+        await done(world)
+        before = len(world.chat.messages())
+        await world.chat.says("/diff")
+        await world.until(lambda: uploads(world.chat) == ["changes.diff"])
+        assert len(world.chat.messages()) == before + 3
+        assert max(sizes(world.chat, before)) <= FULL.text_limit
+        assert "3000 files" in world.chat.screen()[-1]
+        assert world.chat.screen()[-1].endswith("The whole is in changes.diff.")
+        assert world.chat.sent_files["changes.diff"].count(b"+++ ") == 3000
+
+
+async def test_changes_that_fit_several_messages_are_all_shown_and_need_no_file(tmp_path: Path) -> None:
+    script = edits(*(Diff(f"f{n}.py", unified=added(10)) for n in range(12)))
+    async with world_of(tmp_path, script, coloured_diff=True, text_limit=3000) as world:
+        await done(world)
+        before = len(world.chat.messages())
+        await world.chat.says("/diff")
+        await world.sees("12 files, +120 −0")
+        await world.quiet()
+        shown = [b for _, m in world.chat.messages()[before:] for b in m.blocks if isinstance(b, Change)]
+        assert [block.path for block in shown] == [f"f{n}.py" for n in range(12)]
+        assert max(sizes(world.chat, before)) <= 3000
+        assert uploads(world.chat) == []
+
+
+@pytest.mark.parametrize("unified", [added(59, 100), added(3, 5000), added(400)])
+async def test_a_change_that_does_not_fit_whole_is_shown_in_part_and_comes_as_a_file(
+    tmp_path: Path, unified: str
+) -> None:
+    async with world_of(tmp_path, edits(Diff("a.py", unified=unified)), coloured_diff=True) as world:
+        await done(world)
+        before = len(world.chat.messages())
+        await world.chat.says("/diff")
+        await world.until(lambda: uploads(world.chat) == ["changes.diff"])
+        assert world.chat.shows("row 0")
+        assert max(sizes(world.chat, before)) <= FULL.text_limit
+        assert unified.encode() in world.chat.sent_files["changes.diff"]
+
+
+class Shortening(FakePlatform):
+    """A chat that shows thirty rows of a change, each up to eighty characters, and says so."""
+
+    def measure(self, block: AnyOutBlock) -> int:
+        if isinstance(block, Change):
+            rows = [row[:80] for row in block.unified.split("\n")]
+            more = [f"… {len(rows) - 30} more lines"] if len(rows) > 30 else []
+            block = replace(block, unified="\n".join(rows[:30] + more))
+        return len(block_text(block))
+
+
+@pytest.mark.parametrize(
+    ("unified", "files"),
+    [
+        (added(50), ["changes.diff"]),
+        (added(29) + "\n+", ["changes.diff"]),
+        (added(3, 81), ["changes.diff"]),
+        (added(20, 60), []),
+    ],
+)
+async def test_a_chat_that_shortens_a_change_by_itself_gets_the_whole_as_a_file(
+    tmp_path: Path, unified: str, files: list[str]
+) -> None:
+    clock = FakeClock()
+    chat = Shortening(clock, capabilities=replace(FULL, coloured_diff=True))
+    async with World(tmp_path, edits(Diff("a.py", unified=unified)), clock=clock, platforms=[chat]) as world:
+        await done(world)
+        before = len(chat.messages())
+        await chat.says("/diff")
+        await world.until(lambda: len(chat.messages()) > before and uploads(chat) == files)
+        await world.quiet()
+        assert uploads(chat) == files
+
+
+@pytest.mark.parametrize(
+    ("unified", "files"),
+    [(added(20, 50), ["changes.png"]), (added(20, 300), ["changes.png", "changes.diff"])],
+)
+async def test_a_picture_that_cannot_hold_all_of_a_change_comes_with_a_file(
+    tmp_path: Path, unified: str, files: list[str]
+) -> None:
+    async with World(tmp_path, edits(Diff("a.py", unified=unified))) as world:
+        await done(world)
+        await world.chat.says("/diff .")
+        await world.until(lambda: uploads(world.chat) == files)
+        await world.quiet()
+        assert uploads(world.chat) == files
 
 
 async def test_a_chat_without_files_gets_text(tmp_path: Path) -> None:
@@ -216,6 +384,25 @@ async def test_a_file_that_must_stay_at_home_stays(tmp_path: Path, path: str, se
         assert uploads(world.chat) == []
 
 
+async def test_a_picture_that_is_too_large_for_the_chat_is_text_instead(tmp_path: Path) -> None:
+    async with world_of(tmp_path, WORK, upload_bytes=1000) as world:
+        await done(world)
+        await world.chat.says("/diff")
+        await world.sees("+new line")
+        await world.quiet()
+        assert uploads(world.chat) == []
+
+
+async def test_a_strange_path_makes_no_strange_name_and_no_strange_caption(tmp_path: Path) -> None:
+    async with World(tmp_path, WORK) as world:
+        await done(world)
+        (tmp_path / "project" / "src").mkdir()
+        (tmp_path / "project" / "src" / "a\n◈ \u202eb.txt").write_text("x")
+        await world.chat.says("/file src/../src/a\n◈ \u202eb.txt")
+        await world.until(lambda: uploads(world.chat) == ["a ◇ \ufffdb.txt"])
+        assert world.chat.captions == {"a ◇ \ufffdb.txt": "src/../src/a ◇ \ufffdb.txt"}
+
+
 async def test_observers_get_no_files(tmp_path: Path) -> None:
     async with World(tmp_path, WORK) as world:
         await done(world)
@@ -238,6 +425,27 @@ async def test_a_file_that_waits_survives_a_restart(tmp_path: Path) -> None:
         await first.crash()
     chat.down = False
     async with World(tmp_path, WORK, clock=clock, platforms=[chat]) as second:
+        await second.until(lambda: uploads(chat) == ["app.py"])
+
+
+async def test_a_start_sweeps_files_that_nothing_waits_for(tmp_path: Path) -> None:
+    clock = FakeClock()
+    chat = FakePlatform(clock)
+    out = tmp_path / "files" / "out"
+    async with World(tmp_path, WORK, clock=clock, platforms=[chat]) as first:
+        await done(first)
+        (tmp_path / "project" / "app.py").write_text("print(1)\n")
+        chat.down = True
+        await chat.says("/file app.py")
+        await first.until(lambda: any(lane.rows for lane in first.rooms.house.delivery.lanes))
+        await first.crash()
+    (waiting,) = out.iterdir()
+    (out / "left").write_text("x")
+    for path in (waiting, out / "left"):
+        os.utime(path, (0, 0))
+    async with World(tmp_path, WORK, clock=clock, platforms=[chat]) as second:
+        assert [*out.iterdir()] == [waiting]
+        chat.down = False
         await second.until(lambda: uploads(chat) == ["app.py"])
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 from msgspec.structs import replace
 
-from beambot.errors import PlatformError, Refused, RetryAfter, ThreadGone, Unreachable
+from beambot.errors import Refused, RetryAfter, ThreadGone, Unreachable
 from beambot.model.bodies import Result, TextDelta
 from beambot.model.capabilities import Budget
 from beambot.testing.clock import FakeClock
@@ -111,7 +111,7 @@ async def test_an_answer_whose_delivery_is_unknown_is_marked_when_it_is_repeated
 
 async def test_a_message_no_chat_takes_is_given_up_and_audited(tmp_path: Path) -> None:
     async with World(tmp_path, [Emit(TextDelta("hello")), Emit(Result())]) as world:
-        world.chat.faults = [PlatformError("too odd")] * 40
+        world.chat.faults = [Refused("too odd")] * 40
         await world.chat.says("go")
         with anyio.fail_after(10):
             while not (given_up := [r for r in await world.store.audit.recent(5) if r.what == "not_shown"]):

@@ -8,9 +8,22 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from beambot.model.capabilities import Budget
-from beambot.render.pace import Bucket, Priority, Wish, bucket, first, freeze, in_line, interval, ready_at, spend
+from beambot.render.pace import (
+    Bucket,
+    Priority,
+    Wish,
+    bucket,
+    first,
+    freeze,
+    in_line,
+    interval,
+    ready_at,
+    spend,
+    unlimited,
+)
 
 priorities = st.sampled_from(list(Priority))
 budgets = st.builds(
@@ -297,3 +310,31 @@ def test_who_shares_a_window_with_better_wishes_comes_after_them() -> None:
     assert alone == 10.0
     assert in_line(state, mine, [older, asks, newer], 10.0) == pytest.approx(10.0 + 2 * state.even)
     assert in_line(state, asks, [older, newer], 10.0) == 10.0
+
+
+@given(
+    budget=budgets,
+    open_=st.booleans(),
+    still=st.floats(0, 30),
+    spent=st.lists(st.tuples(st.floats(0, 10), priorities), max_size=20),
+    urgent=st.sampled_from(URGENT),
+    patient=st.sampled_from(PATIENT),
+    later=st.floats(0, 60),
+)
+def test_after_a_restart_into_a_freeze_what_is_patient_is_never_before_what_is_urgent(
+    budget: Budget,
+    open_: bool,
+    still: float,
+    spent: list[tuple[float, Priority]],
+    urgent: Priority,
+    patient: Priority,
+    later: float,
+) -> None:
+    fresh = unlimited(3.0) if open_ else bucket(budget)
+    state, now = replace(fresh, frozen_until=still), 0.0
+    for pause, priority in spent:
+        now = ready_at(state, priority, now + pause)
+        state = spend(state, now)
+    at = now + later
+    assert ready_at(state, urgent, at) <= ready_at(state, patient, at, spare=True)
+    assert ready_at(state, patient, at, spare=True) <= ready_at(state, patient, at)

@@ -141,7 +141,8 @@ def test_what_an_option_means_is_shown() -> None:
 def test_an_open_card_is_loud_and_a_settled_one_has_no_buttons() -> None:
     open_card, closed = shown(MAY), shown(MAY, settled=Settled("Allowed by Ann", good=True))
     assert open_card.loud
-    assert [button.label for button in buttons(open_card)] == ["Allow once", "Always", "No"]
+    labels = [button.label for button in buttons(open_card)]
+    assert labels == ["Allow once", "No", "Agent: Always", "Deny with reason", "Stop the turn"]
     assert (closed.buttons, closed.form, closed.loud) == ((), None, False)
     assert closed.blocks[-1] == Notice("Allowed by Ann", level="success")
     assert closed.key == open_card.key
@@ -159,7 +160,14 @@ def test_buttons_fit_into_what_a_chat_gives_back() -> None:
 
 
 def test_the_style_of_a_button_follows_its_kind() -> None:
-    assert [button.style for button in buttons(shown(MAY))] == ["primary", "plain", "danger"]
+    styles = {button.label: button.style for button in buttons(shown(MAY))}
+    assert styles == {
+        "Allow once": "primary",
+        "No": "danger",
+        "Agent: Always": "plain",
+        "Deny with reason": "plain",
+        "Stop the turn": "danger",
+    }
 
 
 # ── what is meant ────────────────────────────────────────────────────────────────────────────────────

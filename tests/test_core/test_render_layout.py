@@ -20,6 +20,7 @@ from beambot.model.bodies import (
     TextDelta,
     ThinkingDelta,
     ToolEnded,
+    ToolProgress,
     ToolStarted,
 )
 from beambot.model.content import Text
@@ -28,7 +29,7 @@ from beambot.model.outbound import AnyOutBlock, Checklist, Markdown, Outgoing, T
 from beambot.model.settings import Rendering
 from beambot.render import compose
 from beambot.render import pieces as piecework
-from beambot.render.clip import Paper
+from beambot.render.clip import Paper, taken
 from beambot.render.layout import Pages, lay_out
 from beambot.render.split import Unit, measure
 from beambot.state.turn import Turn, Words, reduce
@@ -290,3 +291,47 @@ def test_half_a_surrogate_pair_never_reaches_a_page() -> None:
     reader.hear(TextDelta("a\ud83d"), TextDelta("\ude00b\ud800c"))
     reader.look()
     assert reader.texts() == ["a\U0001f600b\ufffdc"]
+
+
+# ── answers beyond all measure ───────────────────────────────────────────────────────────────────────
+
+
+def overlong(*bodies: AnyBody, limit: int = 1000) -> Reader:
+    reader = Reader(sheet(limit, "characters"), Rendering(file_above=2000))
+    for body in bodies:
+        reader.hear(body)
+        reader.look()
+        assert all(taken(blocks, reader.paper) <= limit for blocks in reader.shown.values())
+    return reader
+
+
+def test_the_last_page_of_an_overlong_answer_fits_whatever_stands_between_its_texts() -> None:
+    bodies: list[AnyBody] = []
+    for number in range(30):
+        bodies += [TextDelta(f"{number} words and more " * 20), ToolStarted(f"t{number}", "run", title="x" * 90)]
+        bodies.append(ToolEnded(f"t{number}"))
+    reader = overlong(*bodies, TextDelta("the very end"), Result())
+    assert reader.pages.overlong
+    assert "the very end" in plain_text(Outgoing("k", reader.shown[reader.last]))
+    assert "characters are left out here" in plain_text(Outgoing("k", reader.shown[reader.last]))
+
+
+@pytest.mark.parametrize("fill", range(0, 900, 37))
+def test_the_end_of_an_overlong_answer_shows_no_half_of_a_secret(fill: int) -> None:
+    token = "ghp_" + "Z" * 36
+    key = "-----BEGIN PRIVATE KEY-----\n" + "QUJDRA/+\n" * 60 + "-----END PRIVATE KEY-----\n"
+    for secret, trace in ((token, "ZZZZ"), (key, "QUJDRA")):
+        reader = overlong(TextDelta("word " * 600 + "\n" + secret + " " + "y" * fill), Result())
+        assert trace not in "".join(plain_text(Outgoing("k", blocks)) for blocks in reader.shown.values())
+
+
+def test_a_sealed_page_whose_tools_grow_stays_within_its_limit() -> None:
+    reader = Reader(sheet(1000, "characters"))
+    reader.hear(*(ToolStarted(f"t{n}", "run", title="short") for n in range(3)))
+    reader.hear(TextDelta("word " * 500))
+    reader.look()
+    assert reader.pages.unsettled == (0,)
+    reader.hear(*(ToolProgress(f"t{n}", title="x" * 119) for n in range(3)))
+    reader.look()
+    assert all(taken(blocks, reader.paper) <= 1000 for blocks in reader.shown.values())
+    assert "".join(reader.texts()) == "word " * 500

@@ -387,10 +387,10 @@ async def test_projects_are_exactly_those_of_the_configuration(store: Store, tmp
 
 
 async def test_newest_content_keeps_its_place_in_the_outbox(store: Store) -> None:
-    first = await store.outbox.put(HERE, note("one"), 1)
-    second = await store.outbox.put(HERE, note("card", "ask:1"), 0)
+    (first, _) = await store.outbox.put(HERE, note("one"), 1)
+    (second, _) = await store.outbox.put(HERE, note("card", "ask:1"), 0)
     await store.outbox.mark(first, attempts=3, uncertain=True)
-    assert await store.outbox.put(HERE, note("two"), 2) == first
+    assert await store.outbox.put(HERE, note("two"), 2) == (first, True)
     rows = await store.outbox.pending(HERE)
     assert [row.id for row in rows] == [first, second]
     assert (rows[0].outgoing, rows[0].attempts, rows[0].uncertain) == (note("two"), 0, True)
@@ -398,13 +398,13 @@ async def test_newest_content_keeps_its_place_in_the_outbox(store: Store) -> Non
 
 
 async def test_confirmation_of_old_content_leaves_the_newer_in_the_outbox(store: Store) -> None:
-    number = await store.outbox.put(HERE, note("one"), 1)
+    (number, _) = await store.outbox.put(HERE, note("one"), 1)
     await store.outbox.put(HERE, note("two"), 1)
     assert not await store.outbox.done(number, content_hash(note("one")))
     assert await store.outbox.count() == 1
     assert await store.outbox.done(number, content_hash(note("two")))
     assert not await store.outbox.done(number)
-    assert await store.outbox.put(HERE, note("three"), 1) > number
+    assert (await store.outbox.put(HERE, note("three"), 1))[0] > number
 
 
 async def test_what_is_shown_is_found_by_name_by_message_and_by_thread(store: Store) -> None:

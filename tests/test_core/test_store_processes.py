@@ -239,7 +239,7 @@ def test_outbox_behaves_like_an_ordered_table_of_newest_contents(script: list[tu
             for action, key, word in script:
                 outgoing = Outgoing(key, (Notice(word),))
                 if action == "put":
-                    number = await store.outbox.put(HERE, outgoing, 1)
+                    number, _ = await store.outbox.put(HERE, outgoing, 1)
                     assert number == expected[key][0] if key in expected else number > highest
                     expected[key] = (number, word)
                     highest = max(highest, number)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from beambot.errors import AgentError
 from beambot.flow.commands.audit import audit
+from beambot.flow.commands.rules import COMMANDS as RULES
 from beambot.flow.commands.sessions import COMMANDS as SESSIONS
 from beambot.flow.commands.show import COMMANDS as SHOW
 from beambot.flow.commands.table import Command, Commands, Desk
@@ -117,6 +118,7 @@ TABLE = Commands(
         Command("mode", "approver", "how freely the agent may act", mode, "[name]"),
         Command("projects", "observer", "list projects", projects),
         *SHOW,
+        *RULES,
         *SESSIONS[6:],
         Command("notify", "observer", "how you are told that a long turn ended", notify, "[how]"),
         Command("audit", "owner", "who decided what, newest first", audit),

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path, PurePath
+
+import anyio.to_thread
 
 from beambot.errors import FileRefused
 from beambot.flow.commands.table import Command, Desk
-from beambot.flow.outfiles import from_project
-from beambot.log import redact
+from beambot.flow.outfiles import from_project, one_line, safe, within
 from beambot.model.bodies import Diff
 from beambot.model.message import UnifiedMessage
 from beambot.model.outbound import AnyOutBlock, Change, Footer, Outgoing
 from beambot.model.settings import Rendering
 from beambot.render import diff as diffs
 from beambot.render.asks import change
-from beambot.render.clip import Paper
+from beambot.render.clip import JOINT, Paper
 from beambot.render.details import details as told
 from beambot.render.details import stories
-from beambot.render.images import drawn, pictures_available
+from beambot.render.images import drawn, layout, pictures_available
 from beambot.render.layout import paginate
+from beambot.render.markdown import clean
+from beambot.render.split import measure
 from beambot.state.turn import Turn, Words, Work, reduce
 from beambot.store.records import SessionRow, TurnRow
 
-# More pages than this are a file.
-_PAGES = 3
-# A change of more rows than this is summed up, and the whole is a file.
-_ROWS = 60
+# More pages than this are a file; where the chat takes no files, more than these are left out.
+_PAGES, _PAGES_WITHOUT_FILES = 3, 12
+# Of a change so many rows are shown, so wide, and so many changes in a message; the whole is a file.
+_ROWS, _WIDTH, _CHANGES = 60, 160, 5
+_HUNK = re.compile(r"^@@", re.MULTILINE)
 
 
 async def details(desk: Desk, args: str) -> None:
@@ -33,11 +39,15 @@ async def details(desk: Desk, args: str) -> None:
     found = await _messages(desk, args)
     if found is None:
         return
-    tools = stories(found[1])
+    tools = await anyio.to_thread.run_sync(stories, found[1])
     if not tools:
         await desk.say("The last turn used no tools." if not args else "That turn used no tools.")
         return
-    await _show(desk, told(tools, whole=False), "details.md", told(tools, whole=True))
+    most = _most_characters(desk)
+    short, whole = await anyio.to_thread.run_sync(
+        lambda: (told(tools, whole=False, most=most), told(tools, whole=True))
+    )
+    await _show(desk, short, "details.md", whole)
 
 
 async def last(desk: Desk, args: str) -> None:
@@ -45,7 +55,7 @@ async def last(desk: Desk, args: str) -> None:
     found = await _messages(desk, args)
     if found is None:
         return
-    text = answer(found[1])
+    text = await anyio.to_thread.run_sync(answer, found[1])
     if not text:
         await desk.say("The last turn said nothing.")
         return
@@ -61,13 +71,18 @@ async def diff(desk: Desk, args: str) -> None:
     if found is None:
         return
     session, messages = found
-    changes = _changes(messages, session.folder)
-    wanted = [c for c in changes if not args or PurePath(c.path).match(args) or c.path.endswith(args)]
+    changes = await anyio.to_thread.run_sync(_changes, messages, session.folder)
+    wanted = [c for c in changes if _is_called(c.path, args)]
     if not wanted:
-        names = ", ".join(c.path for c in changes[:10])
-        await desk.say(f"No file like {args!r} was changed. Changed: {names}" if names else "Nothing was changed.")
+        names = ", ".join(one_line(c.path) for c in changes[:10])
+        words = f"No file like {one_line(args)!r} was changed. Changed: {names}"
+        await desk.say(words if names else "Nothing was changed.")
         return
     await _show_changes(desk, wanted)
+
+
+def _is_called(path: str, name: str) -> bool:
+    return name in ("", ".") or path.endswith(name) or (PurePath(name).name != "" and PurePath(path).match(name))
 
 
 async def file(desk: Desk, args: str) -> None:
@@ -82,12 +97,12 @@ async def file(desk: Desk, args: str) -> None:
     try:
         data = await from_project(Path(session.folder), args, platform.capabilities.upload_bytes)
     except FileRefused as refusal:
-        detail = {"path": args[:500], "why": str(refusal)}
+        detail = {"path": clean(args[:500]), "why": str(refusal)}
         await desk.house.store.audit.add("file_refused", desk.member.name, detail)
         await desk.warn(str(refusal))
         return
     await desk.house.store.audit.add("file_sent", desk.member.name, {"path": args[:500], "session": session.id})
-    await _send(desk, PurePath(args.strip()).name, data, Footer(redact(args.strip())))
+    await _send(desk, args.strip(), data, Footer(one_line(args)))
 
 
 def answer(messages: list[UnifiedMessage]) -> str:
@@ -105,28 +120,96 @@ def answer(messages: list[UnifiedMessage]) -> str:
 
 
 async def _show_changes(desk: Desk, changes: list[Change]) -> None:
-    """In colours where the chat has them, as a picture where it has not; a large one also as a file."""
+    """In colours where the chat has them, as a picture where it has not; what is not shown whole also as a file."""
     capabilities = desk.house.platforms[desk.thread.platform].capabilities
-    files = [file for c in changes for file in diffs.parse_diff(c.unified, c.path)]
-    rows = sum(len(file.rows) for file in files)
-    summary = Footer(diffs.text_summary(files))
-    if capabilities.coloured_diff and rows <= _ROWS:
-        await desk.say(*changes, summary)
-        return
-    if capabilities.upload_bytes and not capabilities.coloured_diff and pictures_available():
-        await _send(desk, "changes.png", await drawn(files, _ROWS), summary)
+    takes_files = capabilities.upload_bytes > 0
+    files = await anyio.to_thread.run_sync(_parsed, changes)
+    summary = one_line(diffs.text_summary(files), min(600, capabilities.text_limit // 4))
+    drawable = (
+        takes_files and not capabilities.coloured_diff and pictures_available() and any(f.rows for f in files)
+    )
+    picture = await drawn(files, _ROWS) if drawable else b""
+    if 0 < len(picture) <= capabilities.upload_bytes:
+        whole = _fits_picture(files)
+        await _send(desk, "changes.png", picture, Footer(summary))
     else:
-        shown = [Change(c.path, _few(c), c.added, c.removed) for c in changes[:10]]
-        await desk.say(*shown, summary)
-    if rows > _ROWS and capabilities.upload_bytes:
-        whole = "".join(f"--- {c.path}\n+++ {c.path}\n{c.unified.rstrip()}\n" for c in changes)
-        await _send(desk, "changes.diff", whole.encode())
+        more = Footer(f"{summary}\n" + _where("changes.diff", takes_files))
+        pages, whole = _change_pages(changes, _paper(desk), _most_pages(desk), more)
+        pages[-1].append(Footer(summary) if whole else more)
+        await _post(desk, pages)
+    if not whole and takes_files:
+        data = await anyio.to_thread.run_sync(_as_file, changes)
+        await _send(desk, "changes.diff", within(data, capabilities.upload_bytes))
 
 
-def _few(change: Change) -> str:
+def _parsed(changes: list[Change]) -> list[diffs.FileDiff]:
+    return [file for change in changes for file in diffs.of_change(change)]
+
+
+def _as_file(changes: list[Change]) -> bytes:
+    heads = ((" ".join(clean(c.path).split()), c) for c in changes)
+    return "".join(f"--- {path}\n+++ {path}\n{c.unified.rstrip()}\n" for path, c in heads).encode(errors="replace")
+
+
+def _fits_picture(files: list[diffs.FileDiff]) -> bool:
+    """Whether a picture shows every row to its end."""
+    rows = [row for file in files for row in file.rows]
+    if len(rows) + len(files) > _ROWS or any(len(row.text) > _WIDTH for row in rows):
+        return False
+    return len(layout(files, 10 * _ROWS)) <= _ROWS and not any(file.hidden for file in files)
+
+
+def _change_pages(
+    changes: list[Change], paper: Paper, most: int, under: Footer
+) -> tuple[list[list[AnyOutBlock]], bool]:
+    """A few messages with a few changes each, and whether everything stands in them."""
+    page_room = room = max(paper.limit - paper.size(under) - 2 * JOINT, paper.limit // 2)
+    pages: list[list[AnyOutBlock]] = [[]]
+    whole = True
+    for one in changes:
+        block = _few(one, page_room, paper)
+        whole = whole and block is one and _stands_whole(one, paper)
+        size = paper.size(block) + JOINT
+        if pages[-1] and (size > room or len(pages[-1]) == _CHANGES):
+            if len(pages) == most:
+                return pages, False
+            pages.append([])
+            room = page_room
+        pages[-1].append(block)
+        room -= size
+    return pages, whole
+
+
+def _few(change: Change, room: int, paper: Paper) -> Change:
+    """The change itself where it fits, else as many of its rows as do."""
+    if len(change.unified) <= room and paper.size(change) <= room:
+        return change
     lines = change.unified.split("\n")
-    more = [f"… {len(lines) - _ROWS} more lines"] if len(lines) > _ROWS else []
-    return "\n".join(lines[:_ROWS] + more)
+    rows = min(len(lines), _ROWS)
+    while True:
+        kept = [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines[:rows]]
+        more = [f"… {len(lines) - rows} more lines"] if len(lines) > rows else []
+        shown = Change(one_line(change.path), "\n".join(kept + more), change.added, change.removed)
+        if not rows or paper.size(shown) <= room:
+            return shown
+        rows = rows * 3 // 4
+
+
+def _stands_whole(change: Change, paper: Paper) -> bool:
+    """Whether the chat shows every row: where it shortens a change by itself, what it shows is too small.
+
+    It is asked with one more row, which is longer than any words that would say how much was left out.
+    """
+    text = clean(change.unified).strip("\n")
+    first = _HUNK.search(text)
+    rows = text[first.start() if first else 0 :]
+
+    def around(unified: str) -> int:
+        shown = Change(change.path, unified, change.added, change.removed)
+        return paper.size(shown) - measure(unified, paper.unit)
+
+    row = "+" + "x" * 39
+    return not rows or around(f"{rows}\n{row}") >= around("\n".join([row] * 6))
 
 
 def _changes(messages: list[UnifiedMessage], folder: str) -> list[Change]:
@@ -168,21 +251,46 @@ async def _played(desk: Desk, session: SessionRow) -> list[TurnRow]:
     return [turn for turn in await desk.house.store.turns.recent(session.id, 20) if turn.started_at is not None]
 
 
+def _paper(desk: Desk) -> Paper:
+    platform = desk.house.platforms[desk.thread.platform]
+    return Paper(platform.capabilities.text_limit, platform.capabilities.text_unit, platform.measure)
+
+
+def _most_pages(desk: Desk) -> int:
+    takes_files = desk.house.platforms[desk.thread.platform].capabilities.upload_bytes > 0
+    return _PAGES if takes_files else _PAGES_WITHOUT_FILES
+
+
+def _most_characters(desk: Desk) -> int:
+    """More than this is on no page that is shown: markup is not counted, yet it is less than what is."""
+    return (_most_pages(desk) + 1) * _paper(desk).limit * 2
+
+
 async def _show(desk: Desk, text: str, name: str, whole: str) -> None:
     """As messages; what would be too many of them also goes as a file."""
-    platform = desk.house.platforms[desk.thread.platform]
-    capabilities = platform.capabilities
-    paper = Paper(capabilities.text_limit, capabilities.text_unit, platform.measure)
-    pages = paginate(redact(text), paper, Rendering(file_above=0))
+    upload_bytes = desk.house.platforms[desk.thread.platform].capabilities.upload_bytes
+    takes_files = upload_bytes > 0
+    most, begin = _most_pages(desk), _most_characters(desk)
+    shown = await anyio.to_thread.run_sync(safe, text)
+    pages = paginate(shown[:begin], _paper(desk), Rendering(file_above=0))
+    more = len(pages) > most or len(shown) > begin
+    if more:
+        pages = pages[:most]
+        pages[-1] = (*pages[-1], Footer(_where(name, takes_files)))
+    await _post(desk, pages)
+    if takes_files and (more or whole != text):
+        data = await anyio.to_thread.run_sync(lambda: safe(whole).encode(errors="replace"))
+        await _send(desk, name, within(data, upload_bytes))
+
+
+def _where(name: str, takes_files: bool) -> str:
+    return f"The whole is in {name}." if takes_files else "There is more than is shown here."
+
+
+async def _post(desk: Desk, pages: Iterable[Iterable[AnyOutBlock]]) -> None:
     id = desk.house.ids.new()
-    as_file = len(pages) > _PAGES or whole != text
-    if as_file and capabilities.upload_bytes:
-        rest: tuple[AnyOutBlock, ...] = (Footer(f"The whole is in {name}."),) if len(pages) > _PAGES else ()
-        pages = [*pages[: _PAGES - 1], *(page + rest for page in pages[_PAGES - 1 : _PAGES])]
     for number, blocks in enumerate(pages):
-        await desk.house.delivery.put([desk.thread], Outgoing(f"note:{id}:{number}", blocks))
-    if as_file and capabilities.upload_bytes:
-        await _send(desk, name, redact(whole).encode())
+        await desk.house.delivery.put([desk.thread], Outgoing(f"note:{id}:{number}", tuple(blocks)))
 
 
 async def _send(desk: Desk, name: str, data: bytes, *caption: AnyOutBlock) -> None:

@@ -7,9 +7,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 import anyio
 from anyio.abc import TaskGroup
 
-from beambot.flow.delivery.lane import Lane, Small
+from beambot.flow.delivery.lane import Lane
 from beambot.flow.delivery.meters import Meters
+from beambot.flow.delivery.queue import Small
 from beambot.flow.delivery.screens import Screen
+from beambot.log import get_logger
 from beambot.model.ids import MessageRef, ThreadRef
 from beambot.model.outbound import Notice, Outgoing, Receipt, ThreadState
 from beambot.model.ports import ChatPlatform, Clock
@@ -17,6 +19,8 @@ from beambot.render.pace import Priority
 from beambot.state.turn import Work
 from beambot.store import Store
 from beambot.store.records import OutboxRow, content_hash
+
+log = get_logger("delivery")
 
 
 class Delivery:
@@ -65,21 +69,46 @@ class Delivery:
         for row in rows:
             self._take(row)
 
-    async def finish(self, screens: Sequence[Screen]) -> None:
-        """A turn has ended: what its screens still owe becomes durable, and nothing overtakes it."""
+    async def finish(
+        self,
+        screens: Sequence[Screen],
+        also: Callable[[], Awaitable[object]],
+        words: Callable[[], Awaitable[Sequence[tuple[ThreadRef, Outgoing]]]],
+    ) -> None:
+        """A turn has ended: what its screens still owe becomes durable, and nothing overtakes it.
+
+        `words` are what is said about the end, once the pages are known, and `also` what is noted of it: all of it
+        is kept in one step, so that a turn is over when its end is kept, and not before.
+        """
+        owed = [(screen.thread, page, untidy) for screen in screens for page, untidy in self._owed(screen)]
+        said = await words()
         rows: list[OutboxRow] = []
-        now = self._clock.now()
         async with self._store.transaction():
-            for screen in screens:
-                for page, untidy in screen.pending(now):
-                    priority = Priority.TIDY if untidy else Priority.FINAL
-                    rows.append(await self._row(screen.thread, page, priority))
+            for thread, page, untidy in owed:
+                rows.append(await self._row(thread, page, Priority.TIDY if untidy else Priority.FINAL))
+            for thread, outgoing in said:
+                rows.append(await self._row(thread, outgoing, Priority.NOTICE))
+            await also()
         for screen in screens:
             lane = self._lane(screen.thread)
             if lane is not None:
                 lane.screens.pop((screen.thread, screen.turn.id), None)
         for row in rows:
             self._take(row)
+
+    def _owed(self, screen: Screen) -> list[tuple[Outgoing, bool]]:
+        """What a screen still has to show; a stream that is open is closed, though nothing new is in it."""
+        try:
+            owed = screen.pending(self._clock.now())
+            lane, newest = self._lane(screen.thread), screen.newest()
+            streamed = newest is not None and lane is not None and lane.has_stream(screen.thread, newest.key)
+            if newest is not None and streamed and newest.key not in {page.key for page, _ in owed}:
+                owed.append((newest, False))
+            return owed
+        except Exception as error:
+            log.error("the end of a turn cannot be drawn", thread=screen.thread.key, exc_info=error)
+            words = Notice("The end of this turn could not be drawn. /last shows the answer.", level="error")
+            return [(Outgoing(f"undrawn:{screen.turn.id}", (words,)), False)]
 
     def touch(self, screen: Screen, *, urgent: bool = False) -> None:
         """A running turn has something new to show. Costs nothing beyond a note."""
@@ -149,7 +178,7 @@ class Delivery:
 
     async def _row(self, thread: ThreadRef, outgoing: Outgoing, priority: Priority) -> OutboxRow:
         now = self._clock.now()
-        number = await self._store.outbox.put(thread, outgoing, int(priority))
+        number, uncertain = await self._store.outbox.put(thread, outgoing, int(priority))
         return OutboxRow(
             id=number,
             thread=thread,
@@ -158,7 +187,7 @@ class Delivery:
             hash=content_hash(outgoing),
             priority=int(priority),
             attempts=0,
-            uncertain=False,
+            uncertain=uncertain,
             created_at=now,
         )
 

@@ -9,20 +9,21 @@ from typing import TypeVar
 import anyio
 from msgspec.structs import replace
 
-from beambot.errors import PlatformError, RetryAfter, StoreError, ThreadGone, Unreachable
+from beambot.errors import MessageGone, PlatformError, Refused, RetryAfter, StoreError, ThreadGone, Unreachable
 from beambot.flow.delivery.meters import Meters, Target
-from beambot.flow.delivery.screens import Screen, pause_at
-from beambot.flow.delivery.sender import Sender
+from beambot.flow.delivery.queue import Job, Queue, expected, family
+from beambot.flow.delivery.screens import Screen
+from beambot.flow.delivery.sender import UNSURE, Sender
 from beambot.flow.waiting import wait_for
 from beambot.log import get_logger
 from beambot.model.capabilities import CallKind
 from beambot.model.ids import MessageRef, ThreadRef
-from beambot.model.outbound import Footer
+from beambot.model.outbound import Footer, Notice, Outgoing
 from beambot.model.ports import ChatPlatform, Clock
 from beambot.render import pace
-from beambot.render.pace import RESERVED, Priority, Wish
+from beambot.render.pace import Priority
 from beambot.store import Store
-from beambot.store.records import OutboxRow
+from beambot.store.records import OutboxRow, content_hash
 
 log = get_logger("delivery")
 
@@ -30,17 +31,21 @@ _CALL_SECONDS = 30.0
 _BACKOFF = (0.5, 1.0, 2.0, 4.0, 5.0)
 # A call whose budget was not foreseen waits so long where it is; for longer, others go first.
 _SHORT = 1.5
-Small = Callable[[], Awaitable[None]]
-Job = OutboxRow | Screen | str
+# What fails by itself pauses twice as long each time, up to this: an edit, and a message that might stand twice.
+_EDIT_PAUSE, _POST_PAUSE = 5.0, 60.0
+# A message is given up when the chat refused its plain form so often, or when it failed so often for so long.
+_REFUSALS, _FAILURES, _PATIENCE = 3, 10, 600.0
+_LOST = "lost:"
 T = TypeVar("T")
 
 
 class _Later(PlatformError):
-    """Not sent: the budget of this call, which was not foreseen, has no room yet."""
+    """Not sent: the budget of this call, which was not foreseen, has no room before then."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, at: float) -> None:
         super().__init__("its budget has no room yet")
         self.target = target
+        self.at = at
 
 
 class Lane:
@@ -60,9 +65,8 @@ class Lane:
     ) -> None:
         self.platform = platform
         self.scope = f"{platform.name}/{chat}"
-        self.rows: dict[int, OutboxRow] = {}
-        self.screens: dict[tuple[ThreadRef, str], Screen] = {}
-        self.small: dict[str, tuple[ThreadRef, Small]] = {}
+        queue = self._queue = Queue(platform, meters)
+        self.rows, self.screens, self.small = queue.rows, queue.screens, queue.small
         self._store = store
         self._clock = clock
         self._parked = parked
@@ -74,109 +78,72 @@ class Lane:
         self._on_parked = on_parked
         self._sender = Sender(platform, store, clock, self._call, self._unsure)
         self._chance = chance
-        # The call that is made, and how many the job took so far.
+        # The call that is made, what the next one to the same message will be, and whether the chat refused it.
         self._target: Target | None = None
-        self._calls = 0
-        # What the next call will probably be, of a row by its number, of a running turn by its thread.
-        self._expected: dict[int | ThreadRef, Target] = {}
-        self._served: dict[ThreadRef, float] = {}
-        self._ended: dict[ThreadRef, str] = {}
+        self._next: Target | None = None
+        self._refused = False
 
     @property
     def quiet(self) -> bool:
         """Nothing is left to be done."""
         return not self.rows and not self.screens and not self.small
 
+    def has_stream(self, thread: ThreadRef, key: str) -> bool:
+        """Whether this message is a stream of the chat's own that is still open."""
+        return self._sender.has_stream(thread, key)
+
     def wake(self) -> None:
         """There is something new."""
         self._wake.set()
 
     async def run(self) -> None:
-        """For as long as beambot runs."""
+        """For as long as beambot runs: neither a chat, nor a plugin, nor the database ends a lane."""
         while True:
-            job, at = self._choose()
-            wait = at - self._clock.monotonic()
-            if job is None or wait > 0:
-                self._wake = anyio.Event()
-                await wait_for(self._wake, self._clock, None if job is None else wait)
-            else:
-                await self._try(job)
+            try:
+                await self._step()
+            except Exception as error:
+                log.error("a lane stumbled", scope=self.scope, exc_info=error)
+                self._back_off(error)
+                await self._clock.sleep(self._not_before - self._clock.monotonic())
 
-    async def _try(self, job: Job) -> None:
-        """Neither a chat nor the database ends a lane."""
-        try:
+    async def _step(self) -> None:
+        self._wake = anyio.Event()
+        await self._foresee()
+        job, at = self._choose()
+        wait = at - self._clock.monotonic()
+        if job is None or wait > 0:
+            await wait_for(self._wake, self._clock, None if job is None else wait)
+        else:
             await self._do(job)
-        except Exception as error:
-            log.error("a lane stumbled", scope=self.scope, exc_info=error)
-            self._back_off(error)
 
     # ── choosing ─────────────────────────────────────────────────────────────────────────────────
+
+    async def _foresee(self) -> None:
+        """What stands already will be edited, the rest are new messages: they have budgets of their own."""
+        now = self._clock.monotonic()
+        for row in [row for thread in self.rows.threads for row in self.rows.next_in(thread, now)]:
+            note = self.rows.note(row.id)
+            if note.target is None and self._sender.has_stream(row.thread, row.key):
+                note.target = Target(row.thread, "append")
+            elif note.target is None:
+                shown = await self._store.shown.get(row.thread, row.key)
+                note.target = expected(row.thread, shown.message if shown is not None else "")
 
     def _choose(self) -> tuple[Job | None, float]:
         """The next job and the moment it may go out: who is ready by urgency and age, else who is ready first."""
         now = self._clock.monotonic()
-        offers = self._offers(now)
-        best = pace.first([wish for wish, _, _ in offers], now)
+        offers = self._queue.offers(now, self._clock.now() - now, self._not_before)
+        best = pace.first([offer.wish for offer in offers], now)
         if best is None:
-            self._meters.leave_line(self, now)
+            self._meters.leave_line(self._queue, now)
             return None, inf
-        _, target, job = next(offer for offer in offers if offer[0] is best)
-        return job, self._meters.in_line(self, target, best, now, self.wake)
-
-    def _offers(self, now: float) -> list[tuple[Wish, Target, Job]]:
-        """Everything that waits here, each with the moment it may go out."""
-        offers: list[tuple[Wish, Target, Job]] = []
-        ready: dict[tuple[Target, Priority, bool], float] = {}
-
-        def ready_at(target: Target, priority: Priority, spare: bool = False) -> float:
-            key = (target, priority, spare)
-            if key not in ready:
-                ready[key] = max(self._not_before, self._meters.ready_at(target, priority, now, spare=spare))
-            return ready[key]
-
-        threads = {row.thread for row in self.rows.values()} | {screen.thread for screen in self.screens.values()}
-        for row in self.rows.values():
-            priority, since = self._urgency(row, now, alone=len(threads) == 1)
-            target = self._expected.get(row.id) or Target(row.thread, _guess(row))
-            offers.append((Wish(ready_at(target, priority), priority, since, row.id), target, row))
-        gap = self.platform.capabilities.min_interval
-        targets = [self._expected.get(thread) or Target(thread, "post") for thread, _ in self.screens]
-        windows = [self._meters.window(target) for target in targets]
-        for screen, target, window in zip(self.screens.values(), targets, windows, strict=True):
-            if screen.urgent:
-                offers.append((Wish(ready_at(target, Priority.ANSWER), Priority.ANSWER, 0.0), target, screen))
-                continue
-            priority = Priority.TIDY if screen.tidying else Priority.STREAM
-            since = max(screen.waiting_since or 0.0, screen.last_call)
-            wish = Wish(max(ready_at(target, priority), screen.last_call + gap), priority, since)
-            pause = pause_at(screen.turn, screen.heard_at) if window is not None else inf
-            if window is not None and wish.at > pause and windows.count(window) == 1:
-                # Nothing new comes for a while: what is unseen goes out now, where there is room and nobody waits.
-                early = max(pause, ready_at(target, priority, True))
-                if early < wish.at and not self._meters.is_wanted_elsewhere(window, self):
-                    wish = Wish(early, priority, since, spare=True)
-            offers.append((wish, target, screen))
-        for number, (key, (thread, _)) in enumerate(self.small.items()):
-            target = self._small_target(key, thread)
-            offers.append((Wish(ready_at(target, Priority.RECEIPT), Priority.RECEIPT, now, number), target, key))
-        return offers
-
-    def _urgency(self, row: OutboxRow, now: float, *, alone: bool) -> tuple[Priority, float]:
-        """How urgent a row is, and since when it waits. One call of an end is urgent; the rest takes its turn."""
-        priority = Priority(row.priority)
-        since = now - max(0.0, self._clock.now() - row.created_at)
-        if priority is Priority.FINAL and not alone and self._ended.get(row.thread) == _family(row):
-            priority = Priority.STREAM
-        return priority, since if priority <= RESERVED else max(since, self._served.get(row.thread, since))
-
-    def _small_target(self, key: str, thread: ThreadRef) -> Target:
-        counted = self.platform.capabilities.reactions_counted
-        return Target(thread, "other", apart="" if counted else key.partition(" ")[0])
+        chosen = next(offer for offer in offers if offer.wish is best)
+        return chosen.job, self._meters.in_line(self._queue, chosen.target, best, now, self.wake)
 
     # ── doing ────────────────────────────────────────────────────────────────────────────────────
 
     async def _do(self, job: Job) -> None:
-        self._calls = 0
+        self._next, self._refused = None, False
         try:
             if isinstance(job, OutboxRow):
                 await self._send_row(job)
@@ -185,14 +152,13 @@ class Lane:
             else:
                 await self._send_small(job)
             self._failures = 0
-            if isinstance(job, OutboxRow):
-                self._expected.pop(job.id, None)
-                if job.priority == Priority.FINAL:
-                    self._ended[job.thread] = _family(job)
         except _Later as later:
-            if not isinstance(job, str):
-                self._expected[job.id if isinstance(job, OutboxRow) else job.thread] = later.target
+            note = self._queue.note(job)
+            note.target, note.not_before = later.target, later.at
+            note.plain |= self._refused
+            await anyio.lowlevel.checkpoint()
         except RetryAfter as refusal:
+            self._queue.note(job).plain |= self._refused
             until = self._clock.now() + refusal.seconds
             for scope in self._freeze(refusal):
                 log.warning("rate limited", scope=scope, seconds=refusal.seconds)
@@ -200,32 +166,26 @@ class Lane:
         except ThreadGone as gone:
             await self._park(job, str(gone))
         except (Unreachable, StoreError) as error:
+            self._queue.note(job).plain |= self._refused
             self._back_off(error)
         except Exception as error:
-            # A refusal that will not change, or a plugin's own bug: tried a few times, then given up.
             log.error("a message could not be sent", scope=self.scope, exc_info=error)
             self._back_off(error)
-            if isinstance(job, str):
-                self.small.pop(job, None)
-            elif isinstance(job, OutboxRow) and job.attempts >= 5:
-                await self._give_up(job, error)
-            elif isinstance(job, OutboxRow) and job.id in self.rows:
-                self.rows[job.id] = replace(self.rows[job.id], attempts=job.attempts + 1)
+            await self._stumble(job, error)
+        self._queue.forget_quiet()
 
     async def _send_small(self, key: str) -> None:
         thread, call = self.small[key]
-        await self._call(thread, call, apart=self._small_target(key, thread).apart)
+        await self._call(thread, call, apart=self._queue.small_target(key).apart)
+        self._queue.spared_at = self._clock.monotonic()
         if key in self.small and self.small[key][1] is call:
-            del self.small[key]
+            self._queue.drop_small(key)
 
     async def _send_screen(self, screen: Screen) -> None:
-        now = self._clock.now()
-        key = (screen.thread, screen.turn.id)
+        now, note = self._clock.now(), self._queue.note(screen)
         page = screen.next_page(now)
-        if page is None:
-            screen.urgent = False
-            screen.waiting_since = None
-            self.screens.pop(key, None)
+        if page is None or (screen.urgent and screen.tidying):
+            self._rest(screen, page)
             return
         screen.last_call = self._clock.monotonic()
         live = screen.is_live(page)
@@ -233,23 +193,44 @@ class Lane:
         await self._journalled()
         if live and self._sender.is_leaving(screen.thread, page.key):
             screen.turn_page()
-        message = await self._sender.stand(
-            screen.thread, page, known=screen.message(page), begin=screen.begin(page), live=live
-        )
+        known, gone = screen.message(page), self._queue.place(screen.thread).gone
+        outgoing = replace(page, plain=True) if note.plain else page
+        message = await self._sender.stand(screen.thread, outgoing, known="" if known in gone else known, live=live)
+        gone.discard(known)
         screen.confirm(page, message)
-        if screen.next_page(now) is None:
-            screen.urgent = False
+        note.stood()
+        upcoming = screen.next_page(now)
+        streamed = self._target is not None and self._target.kind == "append"
+        if upcoming is not None and upcoming.key != page.key and not screen.tidying and not streamed:
+            self._next = expected(screen.thread, screen.message(upcoming))
+        note.target = self._next or note.target
+        self._rest(screen, upcoming)
+
+    def _rest(self, screen: Screen, upcoming: Outgoing | None) -> None:
+        """What a person waits for stands; what is only untidy is not urgent."""
+        screen.urgent = screen.urgent and upcoming is not None and not screen.tidying
+        if upcoming is None:
             screen.waiting_since = None
-            self.screens.pop(key, None)
+            self.screens.pop((screen.thread, screen.turn.id), None)
 
     async def _send_row(self, row: OutboxRow) -> None:
         unsure = row.uncertain and not self.platform.capabilities.dedupes_posts
         outgoing = row.outgoing
         if unsure:
-            words = Footer("The chat did not confirm the first try: this may stand here twice.")
-            outgoing = replace(outgoing, blocks=(*outgoing.blocks, words))
+            outgoing = replace(outgoing, blocks=(*outgoing.blocks, Footer(UNSURE)))
+        if self.rows.note(row.id).plain:
+            outgoing = replace(outgoing, plain=True)
         await self._sender.stand(row.thread, outgoing, row=row)
+        if row.priority == Priority.FINAL:
+            self._queue.place(row.thread).ended = family(row)
+        elif row.priority > Priority.STREAM:
+            self._queue.spared_at = self._clock.monotonic()
         await self._store.outbox.done(row.id, if_hash=row.hash)
+        await self._sender.clean_up(row.outgoing)
+        self._left(row)
+
+    def _left(self, row: OutboxRow) -> None:
+        """It is not in the outbox any more, except with newer content."""
         newest = self.rows.get(row.id)
         if newest is not None and newest.hash == row.hash:
             del self.rows[row.id]
@@ -265,24 +246,30 @@ class Lane:
     ) -> T:
         target = self._target = Target(thread, kind, message, apart)
         await self._until_allowed(target)
-        now = self._served[thread] = self._clock.monotonic()
-        self._calls += 1
-        self._meters.spend(target, now, self)
-        with anyio.move_on_after(_CALL_SECONDS):
-            result = await call()
-            if isinstance(result, MessageRef) and kind != "edit":
-                self._meters.count_post(target, result.message, now)
-                target = Target(thread, "edit", result.message)
-            if kind != "other":
-                self._expected[thread] = target
-            return result
+        now = self._queue.place(thread).served_at = self._clock.monotonic()
+        self._meters.spend(target, now, self._queue)
+        try:
+            with anyio.move_on_after(_CALL_SECONDS):
+                result = await call()
+                if isinstance(result, MessageRef) and kind != "edit":
+                    self._meters.count_post(target, result.message, now)
+                    target = expected(thread, result.message)
+                if kind != "other":
+                    self._next = target
+                return result
+        except MessageGone:
+            self._queue.place(thread).gone.add(message)
+            raise
+        except Refused:
+            self._refused = True
+            raise
         raise Unreachable(f"no answer within {_CALL_SECONDS:g} s", maybe_done=True)
 
     async def _until_allowed(self, target: Target) -> None:
         """What it would be was foreseen when it was chosen. Where that was wrong its own budget is waited for."""
         while (wait := self._meters.ready_at(target, Priority.ANSWER, now := self._clock.monotonic()) - now) > 0:
-            if wait > _SHORT and not self._calls:
-                raise _Later(target)
+            if wait > _SHORT:
+                raise _Later(target, now + wait)
             await self._clock.sleep(wait)
 
     # ── when it does not work ────────────────────────────────────────────────────────────────────
@@ -303,35 +290,63 @@ class Lane:
     async def _park(self, job: Job, why: str) -> None:
         """The thread is gone: nothing more is sent there until a person writes there again."""
         if isinstance(job, str):
-            self.small.pop(job, None)
+            self._queue.drop_small(job)
             return
         log.warning("thread parked", thread=job.thread.key, why=why)
         self._parked.add(job.thread)
         await self._store.threads.update(job.thread, parked=why)
         await self._on_parked(job.thread, why)
-        for screen in self.screens.values():
-            if screen.thread == job.thread:
-                screen.waiting_since, screen.urgent = None, False
-        self.rows = {id: row for id, row in self.rows.items() if row.thread != job.thread}
-        self.screens = {key: screen for key, screen in self.screens.items() if key[0] != job.thread}
+        self._queue.leave(job.thread)
         self._sender.forget(job.thread)
 
     def _unsure(self, row: OutboxRow, uncertain: bool) -> None:
-        self.rows[row.id] = replace(self.rows.get(row.id, row), uncertain=uncertain)
+        newest = self.rows.get(row.id)
+        if newest is not None:
+            self.rows[row.id] = replace(newest, uncertain=uncertain)
+
+    async def _stumble(self, job: Job, error: Exception) -> None:
+        """An outage that a plugin does not know as one, or its own bug, is tried for minutes; a refusal is not."""
+        if isinstance(job, str):
+            self._queue.drop_small(job)
+            return
+        now, note = self._clock.monotonic(), self._queue.note(job)
+        note.fail(now, refused=isinstance(error, Refused))
+        most = _POST_PAUSE if isinstance(job, OutboxRow) else _EDIT_PAUSE
+        note.not_before = now + min(_BACKOFF[0] * 2.0 ** min(note.failures, 20), most)
+        over = note.failures >= _FAILURES and now - note.failing_since >= _PATIENCE
+        if isinstance(job, OutboxRow) and (over or note.refusals >= _REFUSALS):
+            await self._give_up(job, error)
 
     async def _give_up(self, row: OutboxRow, error: Exception) -> None:
+        """It is told where it was to stand; when not even that can be said, the audit has it."""
         log.error("a message could not be shown", thread=row.thread.key, key=row.key, why=str(error))
-        await self._store.audit.add("not_shown", "", {"thread": row.thread.key, "key": row.key, "why": str(error)})
-        await self._store.outbox.done(row.id, if_hash=row.hash)
-        if self.rows[row.id].hash == row.hash:
-            del self.rows[row.id]
+        told: OutboxRow | None = None
+        async with self._store.transaction():
+            detail = {"thread": row.thread.key, "key": row.key, "why": str(error)}
+            await self._store.audit.add("not_shown", "", detail)
+            left = await self._store.outbox.done(row.id, if_hash=row.hash)
+            if left and not row.key.startswith(_LOST) and row.priority != Priority.TIDY:
+                notice = _not_shown(row)
+                number, _ = await self._store.outbox.put(row.thread, notice, Priority.NOTICE)
+                hash, now = content_hash(notice), self._clock.now()
+                told = OutboxRow(number, row.thread, notice.key, notice, hash, Priority.NOTICE, 0, False, now)
+        await self._sender.clean_up(row.outgoing)
+        self._left(row)
+        if told is not None:
+            self.rows[told.id] = told
 
 
-def _guess(row: OutboxRow) -> CallKind:
-    """Whether a row will be a new message, as far as its urgency tells."""
-    return "post" if row.priority in (Priority.ASK, Priority.NOTICE) else "edit"
-
-
-def _family(row: OutboxRow) -> str:
-    """The pages of one turn share all of their name but its number."""
-    return row.key.rpartition(":")[0]
+def _not_shown(row: OutboxRow) -> Outgoing:
+    """One for all pages of a turn."""
+    file, (kind, _, rest) = row.outgoing.file, row.key.partition(":")
+    if file is not None:
+        words = f"The file {file.name} could not be sent here: the chat did not take it."
+    elif kind == "turn":
+        turn = rest.rpartition(":")[0]
+        words = (
+            f"A part of this answer could not be shown here: the chat did not take it. /last {turn} shows it again."
+        )
+    else:
+        words = "A message could not be shown here: the chat did not take it. /last shows the last answer again."
+    key = family(row) if kind == "turn" else row.key
+    return Outgoing(f"{_LOST}{key}", (Notice(words, level="warning"),), plain=True)

@@ -8,15 +8,19 @@ from math import inf
 import msgspec
 from msgspec.structs import replace
 
+from beambot.log import get_logger
 from beambot.model.ids import ThreadRef
-from beambot.model.outbound import Footer, Outgoing
+from beambot.model.outbound import AnyOutBlock, Footer, Outgoing, block_text
 from beambot.model.ports import ChatPlatform, Streaming
 from beambot.model.settings import Rendering
 from beambot.render.clip import Paper
 from beambot.render.compose import turn_buttons
-from beambot.render.layout import Cursor, Pages, extent, lay_out
+from beambot.render.layout import Cursor, Pages, extent, is_overlong, lay_out
+from beambot.render.split import measure
 from beambot.state.turn import Part, Turn, Work
 from beambot.store.records import ShownRow, content_hash
+
+log = get_logger("delivery")
 
 _TAKEN_BACK = "The agent said this again above, in other words."
 # Without a word for so long, or with a tool that has run for so long, nothing more to read comes for a while.
@@ -47,7 +51,7 @@ class Screen:
         self.heard: Part | None = None
         capabilities = platform.capabilities
         self._reply_to = reply_to
-        self._paper = Paper(_limit(platform, thread), capabilities.text_unit, platform.measure)
+        self._paper = paper_of(platform, _limit(platform, thread))
         self._stop_button = capabilities.buttons > 0 and not capabilities.own_stop
         self._settings = settings if capabilities.upload_bytes else replace(settings, file_above=0)
         self._pages = Pages()
@@ -69,22 +73,27 @@ class Screen:
     def restore(self, shown: Sequence[ShownRow]) -> None:
         """Take up what an earlier run left in the chat: the same pages, and only what differs is sent."""
         known: list[Cursor] = []
-        for row in sorted(shown, key=lambda row: _number(row.key)):
-            if _number(row.key) != len(known) or not row.begin:
-                break
-            known.append(_cursor.decode(row.begin))
+        rows = sorted(shown, key=lambda row: _number(row.key))
+        for row in rows:
             self._messages[row.key] = row.message
+            start = _start(self.turn, row.place)
+            if start is None or _number(row.key) != len(known) or (known and not start.is_after(known[-1])):
+                break
+            known.append(start)
             if row.hash:
                 self._hashes[len(known) - 1] = row.hash
+        # Pages that stand beyond those are taken back, or used again.
+        self._last = max((_number(row.key) for row in rows), default=0)
         if known:
             sealed = range(len(known) - 1)
             early = tuple(number for number in sealed if number not in self._hashes)
-            self._pages = Pages(tuple(known), tuple(sealed), early)
+            overlong = is_overlong(self.turn, known[-1], self._settings)
+            self._pages = Pages(tuple(known), tuple(sealed), early, overlong)
 
     def next_page(self, now: float) -> Outgoing | None:
         """The page to send next: the first that has something new to read, else one to tidy."""
         self._paint(now)
-        fresh = [number for number in self._wanted if number not in self._pages.early]
+        fresh = [number for number in self._wanted if not self._is_only_untidy(number)]
         self.tidying = not fresh
         if not self._wanted:
             return None
@@ -96,8 +105,16 @@ class Screen:
     def pending(self, now: float) -> list[tuple[Outgoing, bool]]:
         """Every page that does not stand as it should when the turn has ended, and whether it is only untidy."""
         self._paint(now)
-        early = self._pages.early
-        return [(self._wanted[n], n in early) for n in sorted(self._wanted, key=lambda n: (n in early, n))]
+        untidy = {number: self._is_only_untidy(number) for number in self._wanted}
+        return [(self._wanted[n], untidy[n]) for n in sorted(self._wanted, key=lambda n: (untidy[n], n))]
+
+    def newest(self) -> Outgoing | None:
+        """The last page as it was painted last, whether it stands so already or not."""
+        return self._newest.get(self._last)
+
+    def _is_only_untidy(self, number: int) -> bool:
+        """A page whose every word stands in the chat. One that is still a draft there stands nowhere yet."""
+        return number in self._pages.early and bool(self._messages.get(_key(self.turn, number)))
 
     def message(self, page: Outgoing) -> str:
         """The id under which this page stands already, if it does."""
@@ -106,11 +123,6 @@ class Screen:
     def is_live(self, page: Outgoing) -> bool:
         """Whether this page still grows."""
         return self.turn.result is None and _number(page.key) == self._last
-
-    def begin(self, page: Outgoing) -> bytes:
-        """Where this page begins, for a later run."""
-        number = _number(page.key)
-        return msgspec.json.encode(self._pages.starts[number]) if number < len(self._pages.starts) else b""
 
     def turn_page(self) -> None:
         """What comes next stands on a new page, where that can be done."""
@@ -144,7 +156,9 @@ class Screen:
             if not blocks:
                 continue
             buttons = turn_buttons(turn, self.session, stop_button=self._stop_button) if number == last else ()
-            page = Outgoing(_key(turn, number), blocks, buttons, reply_to=self._reply_to if number == 0 else "")
+            reply_to = self._reply_to if number == 0 else ""
+            place = _place(turn, self._pages.starts[number])
+            page = Outgoing(_key(turn, number), blocks, buttons, reply_to=reply_to, place=place)
             if self._newest.get(number) != page:
                 self._newest[number] = page
                 if number in self._hashes and self._hashes[number] == content_hash(page):
@@ -155,6 +169,20 @@ class Screen:
             self._wanted[number] = Outgoing(_key(turn, number), (Footer(_TAKEN_BACK),))
         for number in [n for n in self._newest if n != last and n not in self._pages.unsettled]:
             del self._newest[number]
+
+
+def paper_of(platform: ChatPlatform, limit: int = 0) -> Paper:
+    """What a platform gives one message. A bug in how it measures costs the right size, and nothing else."""
+    capabilities = platform.capabilities
+
+    def size(block: AnyOutBlock) -> int:
+        try:
+            return platform.measure(block)
+        except Exception as error:
+            log.error("a platform cannot measure a block", platform=platform.name, exc_info=error)
+            return measure(block_text(block), capabilities.text_unit)
+
+    return Paper(limit or capabilities.text_limit, capabilities.text_unit, size)
 
 
 def _limit(platform: ChatPlatform, thread: ThreadRef) -> int:
@@ -171,6 +199,17 @@ def pause_at(turn: Turn, heard_at: float) -> float:
         return heard_at + _SILENCE
     running = any(turn.tools[tool].state == "running" for tool in turn.live.tools)
     return heard_at + _TOOL_BEGUN if running else inf
+
+
+def _place(turn: Turn, start: Cursor) -> str:
+    """Where a page begins, and in which of the texts that an agent gave."""
+    return f"{turn.revised} {msgspec.json.encode(start).decode()}"
+
+
+def _start(turn: Turn, place: str) -> Cursor | None:
+    """The same read back; None where the text was changed since."""
+    revised, _, start = place.partition(" ")
+    return _cursor.decode(start) if start and revised == str(turn.revised) else None
 
 
 def _key(turn: Turn, number: int) -> str:

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from beambot.errors import StoreError
 from beambot.flow.delivery.screens import Screen
 from beambot.flow.house import House
-from beambot.flow.sessions.ending import tell_end
+from beambot.flow.sessions.ending import last_words
 from beambot.flow.waiting import alone
-from beambot.log import get_logger, redact
+from beambot.log import get_logger
 from beambot.model.bodies import (
     AskCancelled,
     AskResolved,
@@ -38,9 +38,9 @@ from beambot.model.bodies import (
 )
 from beambot.model.ids import MessageRef, ThreadRef
 from beambot.model.message import WORK, AnyBody, Ask, UnifiedMessage
-from beambot.model.outbound import Notice, Receipt
+from beambot.model.outbound import Notice, Outgoing, Receipt
 from beambot.model.ports import BackendSession
-from beambot.state.turn import Turn, reduce, spoken
+from beambot.state.turn import Turn, reduce
 from beambot.store.records import TurnRow, TurnState
 
 log = get_logger("pump")
@@ -152,6 +152,7 @@ class Pump:
     async def join(self, thread: ThreadRef) -> None:
         """A thread that begins to show the session in mid-turn sees the whole turn."""
         await self._add_screen(thread)
+        self._show()
 
     def note(self, text: str) -> None:
         """A quiet line under the running turn, at once."""
@@ -321,19 +322,16 @@ class Pump:
         for screen in self._screens:
             screen.turn = self.turn
         await self._house.journal.flush()
+        turn, row = self.turn, self.row
         try:
-            await self._house.delivery.finish(self._screens)
-            await self._house.store.turns.update(
-                self.row.id, state=state, ended_at=self._house.clock.now(), note=result.error[:500]
-            )
-            for ask in await self._house.store.asks.open(self.session):
-                if ask.turn == self.turn.id:
-                    await self._desk.withdrawn(self.session, ask.agent_ask, "the turn ended")
+            await self._end(turn, row, result, state)
         except StoreError as error:
             # The end is still shown, only not kept: the lane has it in memory.
             log.error("the end of a turn could not be kept", session=self.session, why=str(error))
             self._show(urgent=True)
-        await self._tell_end(self.turn, self.row)
+        except Exception as error:
+            log.error("the end of a turn went wrong", session=self.session, exc_info=error)
+            self._show(urgent=True)
         self._receipt(receipt)
         for row in self._joined:
             self._receipt_of(row, receipt)
@@ -344,16 +342,20 @@ class Pump:
         self.ended.set()
         await self._on_change()
 
-    async def _tell_end(self, turn: Turn, row: TurnRow) -> None:
-        """Edits make no sound: the end of a long turn is a message of its own. A whole answer may be a file."""
-        try:
-            whole = redact(spoken(turn)).encode() if any(screen.overlong for screen in self._screens) else b""
-            for screen in self._screens:
-                if screen.overlong:
-                    await self._house.send_file(screen.thread, "answer.md", whole, f"file:{turn.id}")
-            await tell_end(self._house, [screen.thread for screen in self._screens], turn, row)
-        except (StoreError, OSError) as error:
-            log.error("the end of a turn could not be told", session=self.session, why=str(error))
+    async def _end(self, turn: Turn, row: TurnRow, result: Result, state: TurnState) -> None:
+        """What is shown in the end and that it has ended are kept in one step."""
+        turns, now = self._house.store.turns, self._house.clock.now()
+
+        async def ended() -> None:
+            await turns.update(row.id, state=state, ended_at=now, note=result.error[:500])
+
+        async def words() -> list[tuple[ThreadRef, Outgoing]]:
+            return await last_words(self._house, self._screens, turn, row)
+
+        await self._house.delivery.finish(self._screens, ended, words)
+        for ask in await self._house.store.asks.open(self.session):
+            if ask.turn == turn.id:
+                await self._desk.withdrawn(self.session, ask.agent_ask, "the turn ended")
 
     # ── showing ──────────────────────────────────────────────────────────────────────────────────
 

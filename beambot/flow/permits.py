@@ -1,0 +1,97 @@
+"""Before a person is asked: what is wanted, how risky it is, who may answer, and whether a rule has settled it."""
+
+from __future__ import annotations
+
+import os
+
+import anyio
+import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from beambot.flow.house import House
+from beambot.model.bodies import PermissionRequest
+from beambot.model.encoding import encode
+from beambot.model.message import Ask
+from beambot.model.settings import AskPolicy
+from beambot.state import rules
+from beambot.state.calls import Call, call_of
+from beambot.state.risk import Risk, risks
+from beambot.state.rules import Lasting, Offer, Rule
+from beambot.store.records import RuleRow, SessionRow, content_digest
+
+_rule_fields = tuple(Rule.__struct_fields__)
+
+
+class Wanted(Struct, frozen=True):
+    """What an ask is about, as beambot sees it."""
+
+    digest: str
+    policy: AskPolicy
+    call: Call | None = None
+    risks: tuple[Risk, ...] = ()
+    rule: Rule | None = None
+
+    @property
+    def grave(self) -> bool:
+        """Whether it could do lasting harm."""
+        return any(risk.grave for risk in self.risks)
+
+
+class Permits:
+    """Rules are beambot's own: "always" means the same with every agent."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+
+    async def look_at(self, session: SessionRow, turn: str, body: Ask) -> Wanted:
+        """Read the disk and the rules as they are now."""
+        settings = self._house.asks
+        if not isinstance(body, PermissionRequest):
+            return Wanted(content_digest(encode(body)), settings.normal)
+        call = await anyio.to_thread.run_sync(call_of, body, session.folder, os.path.realpath)
+        warnings = risks(call)
+        grave = any(risk.grave for risk in warnings)
+        rule = await self._rule(session, turn, call)
+        return Wanted(call.digest, settings.dangerous if grave else settings.normal, call, warnings, rule)
+
+    async def _rule(self, session: SessionRow, turn: str, call: Call) -> Rule | None:
+        now = self._house.clock.now()
+        known = [rule_of(row) for row in await self._house.store.rules.live(session.project, session.id, now)]
+        return rules.decide(known, call, project=session.project, session=session.id, turn=turn, now=now)
+
+    async def make(
+        self, session: SessionRow, turn: str, offer: Offer, lasting: Lasting, allow: bool, by: str
+    ) -> Rule:
+        """From now on. Raises `ValueError` for what was not offered."""
+        rule = rules.make(
+            offer,
+            lasting,
+            allow,
+            id=self._house.ids.new(8),
+            project=session.project,
+            session=session.id,
+            turn=turn,
+            by=by,
+            now=self._house.clock.now(),
+        )
+        await self._house.store.rules.add(RuleRow(**asdict(rule)))
+        detail = {
+            "rule": rule.id,
+            "allow": allow,
+            "what": rule.words,
+            "lasting": lasting,
+            "project": session.project,
+        }
+        await self._house.store.audit.add("rule_made", by, detail)
+        return rule
+
+
+def rule_of(row: RuleRow) -> Rule:
+    """A stored rule as the rules read it."""
+    return Rule(**{name: getattr(row, name) for name in _rule_fields})
+
+
+def risks_of(text: str) -> tuple[Risk, ...]:
+    """The warnings that were noted with an ask."""
+    return msgspec.json.decode(text, type=tuple[Risk, ...]) if text else ()
