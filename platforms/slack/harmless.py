@@ -17,6 +17,10 @@ _TOKEN = re.compile(
 )
 _ODD = re.compile(r"[\s<>|\"'\\^`{}()\[\]*]")
 _HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*\.?")
+# What ends an address: blanks, quotes, punctuation of Chinese and Japanese; and a bracket without its other half.
+_END = r"\s<>\"'`\u2018-\u201f\u3000-\u303f\uff00-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
+_PAIR = rf"\([^(){_END}]*\)|\[[^\[\]{_END}]*\]"
+_BARE = re.compile(rf"https?://\w(?:(?:{_PAIR}|[^()\[\]{_END}])*(?:{_PAIR}|[\w/=&#%+~-]))?")
 _MAIL = re.compile(r"mailto:[^\s@<>|]+@[\w.-]+(?:\?\S*)?", re.IGNORECASE)
 
 
@@ -53,3 +57,15 @@ def address(link: str) -> str:
     except ValueError:
         return ""
     return link if is_place and _HOST.fullmatch(parts.hostname or "") else ""
+
+
+def addresses(text: str) -> list[tuple[str, bool]]:
+    """Plain words in pieces, each with whether it is an address."""
+    if "://" not in text:
+        return [(text, False)]
+    found: list[tuple[str, bool]] = []
+    at = 0
+    for match in _BARE.finditer(text):
+        found += [(text[at : match.start()], False), (match.group(), True)]
+        at = match.end()
+    return [piece for piece in (*found, (text[at:], False)) if piece[0]]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from beambot.api import markdown as md
 from platforms.slack import tables
-from platforms.slack.harmless import address
+from platforms.slack.harmless import address, addresses
 
 Json = dict[str, Any]
 Kind = Literal["section", "quote", "list", "preformatted"]
@@ -107,25 +107,30 @@ class _Writer:
         inside = block.inside
         last = inside[-1] if inside else None
         if last is None or isinstance(last, md.Quote):
-            self._words(inside, spans, gap)
+            if spans or last is None or not last.alert:
+                self._words(inside, spans, gap)
         elif known < len(inside) and not _is_continued(last):
             self._item(inside, last, spans, gap)
         elif self.parts and self.parts[-1].kind == "list" and self.parts[-1].key == last.at:
             self.parts[-1].items[-1] += [md.Span("\n"), *spans]
         else:
-            self._words(inside, [md.Span(_indent(inside)), *spans], gap)
+            self._words(inside, _indented(inside, _indent(inside) + _INDENT, spans), gap)
 
     def _item(
         self, inside: tuple[Container, ...], container: md.Item | md.Note, spans: list[md.Span], gap: str
     ) -> None:
         """Something with a mark of its own. A list of Slack has only bullets, and numbers from 1 on."""
         box = "" if isinstance(container, md.Note) or container.done is None else "☑ " if container.done else "☐ "
-        if isinstance(container, md.Note):
-            self._words(inside, [md.Span(f"{_indent(inside)}[{container.label}] "), *spans], gap)
+        part = self.parts[-1] if self.parts else None
+        if isinstance(container, md.Note) and part and part.kind == "list" and part.key == _around(inside):
+            said = [md.Span(f"[{container.label}] "), *spans]
+            part.items[-1] += [md.Span("\n"), *said] if part.items[-1] else said
+        elif isinstance(container, md.Note):
+            self._words(inside, _indented(inside, f"{_indent(inside)}[{container.label}] ", spans), gap)
         elif container.number is None and box:
-            self._words(inside, [md.Span(_indent(inside) + box), *spans], gap)
+            self._words(inside, _indented(inside, _indent(inside) + box, spans), gap)
         elif container.number is not None and container.number < 1:
-            self._words(inside, [md.Span(f"{_indent(inside)}{container.number}. {box}"), *spans], gap)
+            self._words(inside, _indented(inside, f"{_indent(inside)}{container.number}. {box}", spans), gap)
         else:
             self._list_item(inside, container, [md.Span(box), *spans] if box else spans)
 
@@ -205,9 +210,20 @@ def _indent(inside: tuple[Container, ...]) -> str:
     return _INDENT * (sum(isinstance(one, md.Item | md.Note) for one in inside) - 1)
 
 
+def _indented(inside: tuple[Container, ...], lead: str, spans: list[md.Span]) -> list[md.Span]:
+    """Words behind a lead, their other lines below them."""
+    under = "\n" + _indent(inside) + _INDENT
+    return [md.Span(lead), *(replace(span, text=span.text.replace("\n", under)) for span in spans)]
+
+
+def _around(inside: tuple[Container, ...]) -> int:
+    """Where the container begins that the last one stands in."""
+    return inside[-2].at if len(inside) > 1 else _NO_QUOTE
+
+
 def _element(part: _Part) -> Json:
     if part.kind == "list":
-        sections = [{"type": "rich_text_section", "elements": inline(item)} for item in part.items]
+        sections = [{"type": "rich_text_section", "elements": inline(_linked(item))} for item in part.items]
         element: Json = {"type": "rich_text_list", "style": "ordered" if part.ordered else "bullet"}
         if part.indent:
             element["indent"] = part.indent
@@ -216,14 +232,24 @@ def _element(part: _Part) -> Json:
         if part.border:
             element["border"] = 1
         return {**element, "elements": sections}
-    element = {"type": f"rich_text_{part.kind}", "elements": inline(part.items[0])}
+    spans = part.items[0] if part.kind == "preformatted" else _linked(part.items[0])
+    element = {"type": f"rich_text_{part.kind}", "elements": inline(spans)}
     return {**element, "border": 1} if part.border else element
 
 
 def _cell(spans: tuple[md.Span, ...], *, head: bool) -> Json:
     if head:
         spans = tuple(replace(span, style=span.style | md.BOLD) for span in spans)
-    return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": inline(spans)}]}
+    return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": inline(_linked(spans))}]}
+
+
+def _linked(spans: Sequence[md.Span]) -> list[md.Span]:
+    """The same words with bare addresses as links: Slack looks for none in such a text."""
+    return [
+        replace(span, text=words, link=words if is_link else span.link)
+        for span in spans
+        for words, is_link in ([(span.text, False)] if span.link or span.style & md.CODE else addresses(span.text))
+    ]
 
 
 def inline(spans: Sequence[md.Span]) -> list[Json]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from beambot.api import markdown as md
+from platforms.slack.harmless import addresses
 
 Json = dict[str, Any]
 
@@ -36,7 +37,14 @@ def characters(table: md.Table) -> int:
 
 
 def _counted(cell: tuple[md.Span, ...]) -> int:
-    return sum(escaped_length(span.text) + escaped_length(span.link) for span in cell)
+    return sum(escaped_length(span.text) + escaped_length(span.link or _bare(span)) for span in cell)
+
+
+def _bare(span: md.Span) -> str:
+    """The addresses among the words, which become links."""
+    if span.style & md.CODE or "://" not in span.text:
+        return ""
+    return "".join(words for words, is_link in addresses(span.text) if is_link)
 
 
 def escaped_length(text: str) -> int:

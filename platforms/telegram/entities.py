@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from beambot.api import markdown as md
 from platforms.telegram.drawing.canvas import UNDERLINE, Canvas, Formatted
 from platforms.telegram.drawing.spans import ALERTS, code_lines, hides_links, one_line, pieces
@@ -57,7 +59,9 @@ class _Drawing:
                 self.canvas.write("\n\n" if md.is_apart(before, block) else "\n")
             if quote != self.quote:
                 self.quote, self.quote_start = quote, self.canvas.length
-                first = first if first.strip() else ""
+            if quote >= 0:
+                outer = _outer(block)
+                first, rest = first.removeprefix(outer), rest.removeprefix(outer)
             for alert in alerts:
                 self.canvas.write(alert, md.BOLD)
                 self.canvas.write("\n")
@@ -124,3 +128,10 @@ class _Drawing:
                     self._spans(name, "")
                     self.canvas.write(": ")
                 self._spans(cell, rest + "  ") if cell else self.canvas.write("–")
+
+
+def _outer(block: md.AnyBlock) -> str:
+    """The indent of the items around a quotation, which is left out: its own form sets it apart."""
+    depth = next(at for at, one in enumerate(block.inside) if isinstance(one, md.Quote))
+    around = replace(block, inside=block.inside[:depth])
+    return md.leads(around, around, indent=_INDENT)[1]

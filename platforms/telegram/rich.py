@@ -31,7 +31,12 @@ _STYLES: tuple[tuple[int, Literal["bold", "italic", "strikethrough"]], ...] = (
     (md.ITALIC, "italic"),
     (md.BOLD, "bold"),
 )
-_ADDRESS = re.compile(r"https?://[^\s<>\"'`]*[\w/=&#%+-]")
+# What ends an address: blanks, quotes, punctuation of Chinese and Japanese; and a bracket without its other half.
+_END = r"\s<>\"'`\u2018-\u201f\u3000-\u303f\uff00-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
+_PAIR = rf"\([^(){_END}]*\)|\[[^\[\]{_END}]*\]"
+_ADDRESS = re.compile(rf"https?://\w(?:(?:{_PAIR}|[^()\[\]{_END}])*(?:{_PAIR}|[\w/=&#%+~-]))?")
+# A longer one stays text: Telegram would refuse it.
+_LONGEST_ADDRESS = 2000
 _NOTHING = "…"
 
 
@@ -136,7 +141,8 @@ class _Tree:
             for container in block.inside[known:]:
                 lead += self._enter(container)
             target = self.inside[-1] if self.inside else self.root
-            target += _drawn(block, lead)
+            if not _is_bare_alert(block):
+                target += _drawn(block, lead)
             before = block
         return self.root
 
@@ -156,12 +162,24 @@ class _Tree:
             if container.alert:
                 target.append(rich.Paragraph(rich.Styled("bold", ALERTS[container.alert])))
         elif deep or container.continued:
-            lead = "" if container.continued else "• " if container.number is None else f"{container.number}. "
+            lead = "" if container.continued else _marker(container)
         else:
             target, depth = _item(target, container), depth + 1
         self.inside.append(target)
         self.depth.append(depth)
         return lead
+
+
+def _is_bare_alert(block: md.AnyBlock) -> bool:
+    """Whether only the title of a quotation says something."""
+    last = block.inside[-1] if block.inside else None
+    return isinstance(block, md.Paragraph) and not block.spans and isinstance(last, md.Quote) and bool(last.alert)
+
+
+def _marker(item: md.Item) -> str:
+    number = "" if item.number is None else f"{item.number}. "
+    box = "" if item.done is None else "☑ " if item.done else "☐ "
+    return number + box or "• "
 
 
 def _item(target: list[rich.RichBlock], item: md.Item) -> list[rich.RichBlock]:
@@ -196,7 +214,8 @@ def _drawn(block: md.AnyBlock, lead: str) -> list[rich.RichBlock]:
 def _table(table: md.Table) -> rich.RichBlock:
     width = max(map(len, table.rows))
     if width > _COLUMNS:
-        return rich.Preformatted("\n".join(md.columns(table)))
+        rows = tuple(tuple((md.Span(md.plain_spans(cell)),) for cell in row) for row in table.rows)
+        return rich.Preformatted("\n".join(md.columns(md.Table(table.align, rows))))
     cells: list[list[rich.Cell]] = []
     for row in table.rows:
         cells.append([])
@@ -234,6 +253,8 @@ def _addresses(text: str) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     at = 0
     for match in _ADDRESS.finditer(text):
+        if len(match.group()) > _LONGEST_ADDRESS:
+            continue
         found += [(text[at : match.start()], ""), (match.group(), match.group())]
         at = match.end()
     return [piece for piece in (*found, (text[at:], "")) if piece[0]]

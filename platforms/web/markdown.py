@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from html import escape
 from itertools import groupby
@@ -15,6 +16,10 @@ Container = md.Quote | md.Item | md.Note
 _TAGS = ((md.BOLD, "strong"), (md.ITALIC, "em"), (md.STRIKE, "del"), (md.CODE, "code"))
 # What stands deeper than this is shown at this depth; nobody can read it there, but a page can break of it.
 _DEEPEST = 12
+# What ends an address: blanks, quotes, punctuation of Chinese and Japanese; and a bracket without its other half.
+_END = r"\s<>\"'`\u2018-\u201f\u3000-\u303f\uff00-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
+_PAIR = rf"\([^(){_END}]*\)|\[[^\[\]{_END}]*\]"
+_BARE = re.compile(rf"https?://\w(?:(?:{_PAIR}|[^()\[\]{_END}])*(?:{_PAIR}|[\w/=&#%+~-]))?")
 
 
 class Piece(Struct, frozen=True):
@@ -173,14 +178,29 @@ def _table(table: md.Table) -> str:
 def _spans(spans: tuple[md.Span, ...]) -> str:
     html: list[str] = []
     for link, run in groupby(spans, key=lambda span: span.link):
-        words = "".join(_span(span) for span in run)
-        html.append(_link(link, words) if link else words)
+        if link:
+            html.append(_link(link, "".join(_span(span) for span in run)))
+        else:
+            html += [_bare(span) for span in run]
     return "".join(html)
+
+
+def _bare(span: md.Span) -> str:
+    """Words of no link; an address among them is one."""
+    if span.style & md.CODE or "://" not in span.text:
+        return _span(span)
+    html: list[str] = []
+    at = 0
+    for found in _BARE.finditer(span.text):
+        html.append(_span(md.Span(span.text[at : found.start()], span.style)))
+        html.append(_link(found.group(), _span(md.Span(found.group(), span.style))))
+        at = found.end()
+    return "".join([*html, _span(md.Span(span.text[at:], span.style))])
 
 
 def _span(span: md.Span) -> str:
     html = _text(span.text).replace("\n", "<br>")
-    if not span.style:
+    if not span.style or not html:
         return html
     for bit, tag in reversed(_TAGS):
         if span.style & bit:

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from msgspec.structs import replace
 
@@ -13,7 +14,7 @@ from beambot.model.bodies import AskOption, PermissionRequest, Result, TextDelta
 from beambot.model.settings import AskPolicy, AskSettings
 from beambot.testing.clock import FakeClock
 from beambot.testing.platform import FULL, FakePlatform
-from beambot.testing.scripted import Emit, Hang, WaitAnswer
+from beambot.testing.scripted import Emit, Hang, ScriptedSession, WaitAnswer
 from beambot.testing.world import World
 
 OPTIONS = (AskOption("y", "Allow once", "allow_once"), AskOption("n", "Deny", "reject_once"))
@@ -247,3 +248,26 @@ async def test_a_forged_choice_answers_nothing(tmp_path: Path, choice: str) -> N
         await world.until(lambda: len(world.chat.acks) >= 1)
         await world.quiet()
         assert world.agent.last.answers == []
+
+
+async def test_an_answer_that_the_agent_never_heard_is_given_when_it_asks_for_the_same_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = FakeClock()
+    chat = FakePlatform(clock)
+    async with World(tmp_path, asking("git status"), clock=clock, platforms=[chat]) as first:
+        await chat.says("go")
+        await first.sees("git status")
+        with monkeypatch.context() as patch:
+            patch.setattr(ScriptedSession, "answer", lambda *_: anyio.sleep_forever())
+            await chat.presses("Allow once")
+            with anyio.fail_after(5):
+                while await first.store.asks.open():
+                    await clock.advance(0.1)
+            await first.crash()
+    async with World(tmp_path, asking("git status"), clock=clock, platforms=[chat]) as second:
+        await second.sees("the agent may not have heard it")
+        await chat.presses("Resume and ask again")
+        await second.sees("the agent has heard it now")
+        assert [(answer.ask, answer.verdict) for answer in second.agent.last.answers] == [("a0", "allow")]
+        await second.sees("all done")

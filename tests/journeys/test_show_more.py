@@ -343,7 +343,7 @@ async def test_a_file_of_the_project_is_sent_and_noted(tmp_path: Path) -> None:
         await world.until(lambda: uploads(world.chat) == ["app.py"])
         assert world.chat.sent_files["app.py"] == b"print(1)\n"
         assert "file_sent" in [line.what for line in await world.store.audit.recent(5)]
-        assert list((tmp_path / "files" / "out").iterdir()) == []
+        await world.until(lambda: not list((tmp_path / "files" / "out").iterdir()))
 
 
 @pytest.mark.parametrize(

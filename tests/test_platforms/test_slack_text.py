@@ -140,6 +140,38 @@ def test_quotations_alerts_and_notes() -> None:
     assert note["elements"] == [{"type": "text", "text": "[a] said there"}]
 
 
+def test_what_follows_code_in_an_item_is_indented_like_it() -> None:
+    found = parts("- a\n  ```\n  x\n  ```\n  after\n  it\n- [ ] b\n  c")
+    assert [one["elements"][0]["text"] for one in found[2:]] == ["    after\n    it\n☐ b\n    c"]
+
+
+def test_note_in_an_item_stands_beside_its_bullet() -> None:
+    (bullets,) = parts("- [^4]: in a list\n- b")
+    assert [item["elements"][0]["text"] for item in bullets["elements"]] == ["[4] in a list", "b"]
+
+
+def test_alert_without_words_is_its_title_alone() -> None:
+    (quote,) = parts("> [!IMPORTANT]")
+    assert quote["elements"] == [{"type": "text", "text": "❗ Important", "style": {"bold": True}}]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("See https://e.org/pull/7.", "https://e.org/pull/7"),
+        ("- (https://e.org/a_(b))", "https://e.org/a_%28b%29"),
+        ("请看 https://e.org/a，然后", "https://e.org/a"),
+        ("> **https://e.org/x**", "https://e.org/x"),
+    ],
+)
+def test_address_in_the_words_is_a_link(text: str, place: str) -> None:
+    assert re.findall(r"'url': '([^']*)'", str(parts(text))) == [place]
+
+
+def test_address_in_code_is_no_link() -> None:
+    assert "'link'" not in str(parts("`https://e.org`\n\n```\nhttps://e.org\n```\n\nhttps:// tg://x"))
+
+
 def test_heading_is_bold_and_close_to_its_text() -> None:
     (section,) = parts("intro\n\n## Head\n\ntext")
     assert section["elements"] == [

@@ -386,3 +386,25 @@ def test_every_beginning_of_a_growing_text_is_valid() -> None:
             assert measure(block) >= max(formatted.units, 41 * len(formatted.entities))
             for word in every_word(md.parse(DOCUMENT[:end], 0, True)):
                 assert word in formatted.text
+
+
+def test_a_quotation_in_an_item_begins_all_its_lines_at_the_same_place() -> None:
+    formatted = shown("- item\n  > one\n  > two\n  >\n  > - in it\n- > three\n  > four")
+    quotes = [words for kind, words in marked(formatted) if kind == "blockquote"]
+    assert quotes == ["one\ntwo\n• in it", "• three\nfour"]
+    check(formatted)
+
+
+@pytest.mark.parametrize(
+    ("text", "guarded"),
+    [
+        ("[Approve](tg://resolve?domain=evil)", "tg://resolve?domain=evil"),
+        ("see TG://user?id=1.", "TG://user?id=1"),
+        ("<ton://transfer/x>", "ton://transfer/x"),
+        ("(tonsite://a.ton)", "tonsite://a.ton"),
+    ],
+)
+def test_an_address_of_telegram_itself_cannot_be_tapped(text: str, guarded: str) -> None:
+    formatted = shown(text)
+    assert marked(formatted) == [("code", guarded)]
+    check(formatted)

@@ -291,3 +291,48 @@ def test_any_markdown_is_valid_and_loses_no_word(text: str, growing: bool, folde
                 assert all(word in said for word in code.split())
             case _:
                 pass
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("at https://e.org/wiki/A_(b).", "https://e.org/wiki/A_(b)"),
+        ("\\[a](https://e.org/x)\\](y)", "https://e.org/x"),
+        ("请看 https://e.org/a，然后", "https://e.org/a"),
+        ("https://e.org/?a[0]=1&b=2", "https://e.org/?a[0]=1&b=2"),
+    ],
+)
+def test_an_address_ends_where_a_reader_ends_it(text: str, address: str) -> None:
+    (block,) = words(text)
+    spans = block["text"] if isinstance(block["text"], list) else [block["text"]]
+    assert [one["url"] for one in spans if isinstance(one, dict)] == [address]
+
+
+def test_an_address_that_telegram_would_refuse_stays_text() -> None:
+    text = "https://e.org/" + "x" * 3000
+    assert words(text) == [{"type": "paragraph", "text": text}]
+
+
+def test_a_task_too_deep_for_a_list_still_shows_whether_it_is_done() -> None:
+    text = (
+        "".join("  " * depth + "- level\n" for depth in range(4))
+        + " " * 8
+        + "- [x] done\n"
+        + " " * 8
+        + "- [ ] open"
+    )
+    said = Sheet(words(text)).said
+    assert "☑ " in said
+    assert "☐ " in said
+
+
+def test_an_alert_without_words_is_its_title_alone() -> None:
+    title = {"type": "paragraph", "text": {"type": "bold", "text": "❗ Important"}}
+    assert words("> [!IMPORTANT]") == [{"type": "blockquote", "blocks": [title]}]
+
+
+def test_a_table_of_too_many_columns_says_where_its_links_lead() -> None:
+    row = "|" + " a |" * 21
+    (block,) = words(f"{row}\n{'|-' * 21}|\n{row.replace(' a', ' [b](https://e.org/b)', 1)}")
+    assert block["type"] == "pre"
+    assert "b (https://e.org/b)" in str(block["text"])

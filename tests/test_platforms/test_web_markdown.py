@@ -93,6 +93,23 @@ def test_links_open_elsewhere_and_tell_nothing() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("See https://e.org/pull/7.", "https://e.org/pull/7"),
+        ("(https://e.org/a_(b)?c=1&d[0]=2)", "https://e.org/a_(b)?c=1&amp;d[0]=2"),
+        ("**https://e.org/x**", "https://e.org/x"),
+        ("请看 https://e.org/a，然后", "https://e.org/a"),
+    ],
+)
+def test_address_in_the_words_is_a_link(text: str, address: str) -> None:
+    assert re.findall('href="([^"]*)"', html(text)) == [address]
+
+
+def test_address_in_code_is_no_link() -> None:
+    assert "<a" not in html("`https://e.org`\n\n```\nhttps://e.org\n```\n\nhttps:// and ftp://e.org")
+
+
 def test_link_with_styled_words_is_one_link() -> None:
     shown = html("[some **bold** `code`](https://example.org)")
     assert shown.count("<a ") == 1
@@ -102,7 +119,7 @@ def test_link_with_styled_words_is_one_link() -> None:
 def test_link_that_names_another_place_shows_both() -> None:
     shown = html("[https://bank.example](https://evil.example/login)")
     assert 'href="https://evil.example/login"' in shown
-    assert "https://bank.example</a> (https://evil.example/login)" in shown
+    assert re.search(r"https://bank\.example</a> \(<a [^>]*>https://evil\.example/login</a>\)", shown)
 
 
 def test_picture_is_a_link_and_not_loaded() -> None:

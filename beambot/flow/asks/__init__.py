@@ -119,7 +119,7 @@ class Asks:
             case Choose(number=number):
                 answer = cards.chosen(body, number, member.name)
                 return await self._answer(row, body, answer, member) if answer else "This choice is not offered."
-        if (refused := await self._refusal(row, member)) is not None:
+        if refused := await self._refused(row, *await self._standing(row, member)):
             return refused
         if row.state != "open":
             return _late(row, self._house.clock.now())
@@ -251,20 +251,19 @@ class Asks:
         voter = Voter(member.name, member.role, session is not None and self._house.may_use(member, session))
         return Standing(policy_of(row), turn.member if turn is not None else "", row.state, yes), voter
 
-    async def _refusal(self, row: AskRow, member: MemberRow, verdict: str = "") -> str | None:
-        """Why this person may not answer; audited, and said to them alone."""
-        standing, voter = await self._standing(row, member)
+    async def _refused(self, row: AskRow, standing: Standing, voter: Voter, verdict: str = "") -> str:
+        """Why this person may not answer, or nothing; audited, and said to them alone."""
         words = refusal(standing.policy, standing.prompter, voter)
-        if words:
-            await self._house.store.audit.add("answer_refused", member.name, {"ask": row.id, "verdict": verdict})
-            return f"You may not answer this. {words}"
-        return None
+        if not words:
+            return ""
+        await self._house.store.audit.add("answer_refused", voter.name, {"ask": row.id, "verdict": verdict})
+        return f"You may not answer this. {words}"
 
     async def _answer(self, row: AskRow, body: Ask, answer: Answer, member: MemberRow) -> str:
         store = self._house.store
-        if (refused := await self._refusal(row, member, answer.verdict)) is not None:
-            return refused
         standing, voter = await self._standing(row, member)
+        if refused := await self._refused(row, standing, voter, answer.verdict):
+            return refused
         after, effect = step(standing, Said(voter, answer.verdict))
         if effect == "late":
             return _late(row, self._house.clock.now())

@@ -1,16 +1,18 @@
-"""Words that Telegram turns into a mention or a command by itself, whatever entities it is given."""
+"""Words that Telegram turns into a mention, a command or a link into itself, whatever entities it is given."""
 
 from __future__ import annotations
 
 import re
 
-# Where Telegram finds a mention or a command: TDLib, td/telegram/MessageEntity.cpp, match_mentions and
-# match_bot_commands. An address is stepped over, as what stands inside of it is not looked at there either.
+# Where Telegram finds a mention, a command or an address of its own: TDLib, td/telegram/MessageEntity.cpp,
+# match_mentions, match_bot_commands and match_tg_urls. Another address is stepped over, as what stands inside of
+# it is not looked at there either.
 _FOUND = re.compile(
     r"(?:(?<!\S)|(?<=\s[(\[]))https?://(?:[A-Za-z0-9]+(?:-+[A-Za-z0-9]+)*\.)+[A-Za-z]{2,24}(?![\w.-])"
     r"(?::\d{1,5})?(?:[/?#][\w/.~%?&=#+:@,;!$*-]*)?"
     r"|(?P<mention>(?<!\w)@[A-Za-z0-9_]{3,32}(?!\w))"
     r"|(?P<command>(?<![\w/<>])/[A-Za-z0-9_]{1,64}(?:@[A-Za-z0-9_]{3,32})?(?![\w/<>]))"
+    r"|(?P<inner>(?i:tonsite|ton|tg)://[A-Za-z0-9_-]{1,253}(?:[/?#](?:[^\s<>«»\"]*[^\s<>«»\"().,:;'?!`\]])?)?)"
 )
 # The rest of a path, of a glob or of a package's name is taken with it: `@types/node`, `/deploy.sh`, `**/t_*.py`.
 _REST = re.compile(r"[-./*][\w./@*-]*[\w*]")
