@@ -261,8 +261,8 @@ class _Filler:
         while True:
             start = len(part.text) - take
             if start > offset:
-                base = max(offset, start - 2 * AHEAD)
-                around = part.text.since(base)
+                base = max(offset, start - AHEAD)
+                around = part.text.between(base, start + AHEAD)
                 start = base + clear_of_secrets(around, start - base)
                 line = part.text.between(start, start + take // 2).find("\n") + 1
                 start += line

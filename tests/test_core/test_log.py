@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 import structlog
+from hypothesis import given
+from hypothesis import strategies as st
 
 from beambot import log
 from beambot.errors import BeambotError
@@ -223,6 +225,12 @@ def test_the_shape_of_a_token_is_enough(token: str) -> None:
     shown = log.redact(f"before {token} after") if "cut off" not in token else log.redact(f"before {token}")
     assert token not in shown
     assert shown.startswith("before " + log.HIDDEN)
+
+
+@given(st.from_regex(log._SHAPES, fullmatch=True), st.text(max_size=20), st.text(max_size=20))
+def test_the_quick_look_overlooks_nothing_that_a_shape_would_find(token: str, before: str, after: str) -> None:
+    text = f"{before} {token} {after}"
+    assert log._may_hold_one(text) or not log._SHAPES.search(text)
 
 
 @pytest.mark.parametrize("text", ["12:30:45", "version 1.2.3", "sk-learn", "a bearer of news", "x" * 300])
