@@ -53,13 +53,15 @@ def read(
     store = read_store(root.section("store"), data_home(environ) / "beambot.db")
     adapters = _adapters(root.section("adapters"), registry)
     platforms = _platforms(root.section("platforms"), registry)
-    projects = read_projects(root, adapters)
-    for section, project in projects:
-        _use(section, project, adapters, registry)
     known = dict.fromkeys([*registry.platform_names(), *platforms])
     members = read_members(root, known)
     if need_members and not members:
         root.problem("members", "nobody", "one member or more", PAIR)
+    names = [member.name for member in members]
+    asks = read_asks(root.section("asks"), names)
+    projects = read_projects(root, adapters, names, asks)
+    for section, project in projects:
+        _use(section, project, adapters, registry)
     config = Config(
         store=StoreConfig(store),
         projects=tuple(project for _, project in projects),
@@ -67,7 +69,7 @@ def read(
         platforms=platforms,
         members=members,
         rendering=read_rendering(root.section("rendering")),
-        asks=read_asks(root.section("asks"), [member.name for member in members]),
+        asks=asks,
         limits=read_limits(root.section("limits")),
         source=path,
         secret_variables=tuple(source.secret_variables),

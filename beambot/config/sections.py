@@ -12,6 +12,7 @@ from beambot.config.source import suggest
 from beambot.model.settings import (
     APPROVERS,
     NOTIFY,
+    OWNERS,
     PROMPTER,
     ROLES,
     AskPolicy,
@@ -36,8 +37,13 @@ def read_store(section: Section, default: Path) -> Path:
     return path
 
 
-def read_projects(root: Section, adapters: Iterable[str]) -> list[tuple[Section, Project]]:
-    """Every project with the section it came from; whether its adapter exists is the caller's question."""
+def read_projects(
+    root: Section, adapters: Iterable[str], members: Sequence[str] = (), asks: AskSettings | None = None
+) -> list[tuple[Section, Project]]:
+    """Every project with the section it came from; whether its adapter exists is the caller's question.
+
+    What a project says about its asks stands before what `asks` says for all of them.
+    """
     configured = list(adapters)
     only = configured[0] if len(configured) == 1 else ""
     projects: list[tuple[Section, Project]] = []
@@ -50,6 +56,7 @@ def read_projects(root: Section, adapters: Iterable[str]) -> list[tuple[Section,
         elif not path.is_dir():
             state = "no folder" if path.exists() else "not there"
             section.problem("path", f"{path}, which is {state}", "an existing folder", "create or correct it")
+        normal, dangerous = _own_policies(section, members, asks or AskSettings())
         project = Project(
             name=name,
             path=path or Path(),
@@ -58,6 +65,8 @@ def read_projects(root: Section, adapters: Iterable[str]) -> list[tuple[Section,
             mode=section.text("mode"),
             env=section.mapping("env"),
             members=section.texts("members"),
+            normal=normal,
+            dangerous=dangerous,
         )
         section.finish()
         projects.append((section, project))
@@ -127,6 +136,19 @@ def read_asks(section: Section, members: Sequence[str]) -> AskSettings:
     return read
 
 
+def _own_policies(
+    section: Section, members: Sequence[str], everywhere: AskSettings
+) -> tuple[AskPolicy | None, AskPolicy | None]:
+    if not section.has("asks"):
+        return None, None
+    own = section.section("asks")
+    normal = _policy(own, members, everywhere.normal)
+    default = everywhere.dangerous if normal == everywhere.normal else normal
+    dangerous = _policy_in(own.section("dangerous"), members, default)
+    own.finish()
+    return normal, dangerous
+
+
 def _policy_in(section: Section, members: Sequence[str], default: AskPolicy) -> AskPolicy:
     read = _policy(section, members, default)
     section.finish()
@@ -137,14 +159,14 @@ def _policy(section: Section, members: Sequence[str], default: AskPolicy) -> Ask
     """Who may answer. A name that nobody has would lock everybody out."""
     who = section.texts("who") or default.who
     people = section.integer("people", default.people, minimum=1, maximum=10)
-    unknown = [name for name in who if name not in (APPROVERS, PROMPTER, *members)]
+    unknown = [name for name in who if name not in (APPROVERS, OWNERS, PROMPTER, *members)]
     if unknown:
-        allowed = f"{APPROVERS}, {PROMPTER}, or names of members"
+        allowed = f"{APPROVERS}, {OWNERS}, {PROMPTER}, or names of members"
         section.problem(
             "who", repr(unknown[0]), allowed, suggest(unknown[0], members, "name a member of this file")
         )
-    named = [name for name in who if name not in (APPROVERS, PROMPTER)]
-    if APPROVERS not in who and len(who) < people:
+    named = [name for name in who if name not in (APPROVERS, OWNERS, PROMPTER)]
+    if APPROVERS not in who and OWNERS not in who and len(who) < people:
         section.problem("people", str(people), f"at most {len(who)}", f"name {people} people under who: {named}")
     return AskPolicy(who=who, people=people)
 

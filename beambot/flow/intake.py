@@ -148,6 +148,7 @@ class Intake:
         """True when the inbox is done with it; False when it has to wait."""
         member = await self._people.known(inbound)
         if member is None:
+            await self._refuse_stranger(inbound)
             return True
         row = await self._house.store.threads.ensure(inbound.thread, inbound.private)
         if row.parked:
@@ -325,6 +326,16 @@ class Intake:
             await self._command(number, inbound, member, *command)
         else:
             await self._ack(platform, press.handle, "This button is not known.")
+
+    async def _refuse_stranger(self, inbound: Inbound) -> None:
+        """Somebody unknown pressed: said to them alone where the chat can, and noted."""
+        if not isinstance(inbound.body, PressIn | FormIn) or inbound.sender.bot:
+            return
+        where = {"thread": inbound.thread.key, "data": inbound.body.data[:80]}
+        await self._house.store.audit.add("press_refused", f"{inbound.platform}/{inbound.sender.id}", where)
+        chat = self._house.platforms.get(inbound.platform)
+        if chat is not None and chat.capabilities.private_ack:
+            await self._ack(inbound.platform, inbound.body.handle, "This is not for you.")
 
     async def _ack(self, platform: str, handle: str, text: str) -> None:
         """A press is answered past the lane: the presser waits. That it fails is no reason to fail."""

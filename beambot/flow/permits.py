@@ -10,14 +10,14 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from beambot.flow.house import House
-from beambot.model.bodies import PermissionRequest
+from beambot.model.bodies import LoginRequest, PermissionRequest
 from beambot.model.encoding import encode
 from beambot.model.message import Ask
-from beambot.model.settings import AskPolicy
-from beambot.state import rules
-from beambot.state.calls import Call, call_of
-from beambot.state.risk import Risk, risks
-from beambot.state.rules import Lasting, Offer, Rule
+from beambot.model.settings import OWNERS, AskPolicy
+from beambot.state.permission import rules
+from beambot.state.permission.calls import Call, call_of
+from beambot.state.permission.risk import Risk, risks
+from beambot.state.permission.rules import Lasting, Offer, Rule
 from beambot.store.records import RuleRow, SessionRow, content_digest
 
 _rule_fields = tuple(Rule.__struct_fields__)
@@ -46,14 +46,22 @@ class Permits:
 
     async def look_at(self, session: SessionRow, turn: str, body: Ask) -> Wanted:
         """Read the disk and the rules as they are now."""
-        settings = self._house.asks
+        normal, dangerous = self._policies(session.project)
         if not isinstance(body, PermissionRequest):
-            return Wanted(content_digest(encode(body)), settings.normal)
+            policy = AskPolicy(who=(OWNERS,)) if isinstance(body, LoginRequest) else normal
+            return Wanted(content_digest(encode(body)), policy)
         call = await anyio.to_thread.run_sync(call_of, body, session.folder, os.path.realpath)
         warnings = risks(call)
         grave = any(risk.grave for risk in warnings)
         rule = await self._rule(session, turn, call)
-        return Wanted(call.digest, settings.dangerous if grave else settings.normal, call, warnings, rule)
+        return Wanted(call.digest, dangerous if grave else normal, call, warnings, rule)
+
+    def _policies(self, name: str) -> tuple[AskPolicy, AskPolicy]:
+        """Who may answer in this project: as it says itself, else as everywhere."""
+        project, everywhere = self._house.projects.get(name), self._house.asks
+        if project is None:
+            return everywhere.normal, everywhere.dangerous
+        return project.normal or everywhere.normal, project.dangerous or everywhere.dangerous
 
     async def _rule(self, session: SessionRow, turn: str, call: Call) -> Rule | None:
         now = self._house.clock.now()

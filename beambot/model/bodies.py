@@ -244,6 +244,20 @@ class PlanReview(Body, frozen=True, tag="plan_review"):
     agent: str = ""
 
 
+class LoginRequest(Body, frozen=True, tag="login_request"):
+    """The agent cannot work before somebody logs it in: at `url`, where `code` is to be entered.
+
+    With `wants_code` the page gives a code, which has to be brought back to the agent.
+    """
+
+    ask: str
+    text: str = ""
+    url: str = ""
+    code: str = ""
+    wants_code: bool = False
+    agent: str = ""
+
+
 class AskResolved(Body, frozen=True, tag="ask_resolved"):
     """An ask was answered, and the agent has the answer."""
 

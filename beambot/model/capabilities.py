@@ -61,6 +61,7 @@ class PlatformCapabilities(Struct, frozen=True, kw_only=True):
 
     `own_stop`: its surface has a stop control. `reactions_counted`: they use up the budgets as messages do.
     `coloured_diff`: it shows a `Change` in colours by itself. `native_stream`: it has streams of its own.
+    `form_text`: how many characters a text field of a form takes.
     """
 
     text_limit: int = 4000
@@ -70,6 +71,7 @@ class PlatformCapabilities(Struct, frozen=True, kw_only=True):
     buttons: int = 0
     button_bytes: int = 64
     forms: bool = False
+    form_text: int = 4000
     own_stop: bool = False
     threads: bool = False
     open_thread: bool = False

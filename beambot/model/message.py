@@ -24,6 +24,7 @@ from beambot.model.bodies import (
     Failure,
     HookEvent,
     KeepAlive,
+    LoginRequest,
     ModeChanged,
     ModelChanged,
     PermissionRequest,
@@ -65,6 +66,7 @@ AnyBody = (
     | PermissionRequest
     | Question
     | PlanReview
+    | LoginRequest
     | AskResolved
     | AskCancelled
     | Status
@@ -88,7 +90,7 @@ AnyBody = (
     | KeepAlive
     | Unknown
 )
-Ask = PermissionRequest | Question | PlanReview
+Ask = PermissionRequest | Question | PlanReview | LoginRequest
 
 # Bodies that are work of an agent: one of these outside a turn opens a turn that nobody prompted.
 WORK = (
@@ -104,6 +106,7 @@ WORK = (
     PermissionRequest,
     Question,
     PlanReview,
+    LoginRequest,
     Plan,
     Result,
 )

@@ -108,7 +108,7 @@ class Button(Struct, frozen=True, omit_defaults=True):
 
 
 class Field(Struct, frozen=True, omit_defaults=True):
-    """One field of a form."""
+    """One field of a form. `value` is what stands in it before anybody writes."""
 
     id: str
     label: str
@@ -116,6 +116,7 @@ class Field(Struct, frozen=True, omit_defaults=True):
     options: tuple[str, ...] = ()
     help: str = ""
     secret: bool = False
+    value: str = ""
 
 
 class Form(Struct, frozen=True, omit_defaults=True):
@@ -143,6 +144,7 @@ class Outgoing(Struct, frozen=True, omit_defaults=True):
     `place` is where a page of a turn begins, for beambot itself: what a later run goes on from.
     `mention` is the identity of a person whom it should call by name, where the platform can.
     With a `file` the message is that file, and its blocks are the caption; it is sent once and never edited.
+    `wants_reply` asks for an answer in words, as a reply to this message: what may stand in the field for it.
     """
 
     key: str
@@ -155,6 +157,7 @@ class Outgoing(Struct, frozen=True, omit_defaults=True):
     mention: str = ""
     place: str = ""
     file: Attached | None = None
+    wants_reply: str = ""
 
 
 _decoder = msgspec.json.Decoder(Outgoing)

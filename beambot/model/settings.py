@@ -19,8 +19,21 @@ def may(role: Role, needed: Role) -> bool:
     return ROLES.index(role) >= ROLES.index(needed)
 
 
+APPROVERS, PROMPTER, OWNERS = "approvers", "prompter", "owners"
+
+
+class AskPolicy(Struct, frozen=True, kw_only=True):
+    """Who may answer: `approvers`, `owners`, the `prompter`, or names of members; and how many a yes takes."""
+
+    who: tuple[str, ...] = (APPROVERS,)
+    people: int = 1
+
+
 class Project(Struct, frozen=True, kw_only=True):
-    """A named folder with its defaults. `members` empty: every member may use it."""
+    """A named folder with its defaults. `members` empty: every member may use it.
+
+    `normal` and `dangerous` say who may answer the asks of this project, where that is not as everywhere.
+    """
 
     name: str
     path: Path
@@ -29,6 +42,8 @@ class Project(Struct, frozen=True, kw_only=True):
     mode: str = ""
     env: dict[str, str] = {}
     members: tuple[str, ...] = ()
+    normal: AskPolicy | None = None
+    dangerous: AskPolicy | None = None
 
 
 class Member(Struct, frozen=True, kw_only=True):
@@ -55,16 +70,6 @@ class Rendering(Struct, frozen=True, kw_only=True):
     file_above: int = 60_000
     notify: Notify = "message"
     notify_after_seconds: float = 60.0
-
-
-APPROVERS, PROMPTER = "approvers", "prompter"
-
-
-class AskPolicy(Struct, frozen=True, kw_only=True):
-    """Who may answer: `approvers`, the `prompter`, or names of members; and how many of them a yes takes."""
-
-    who: tuple[str, ...] = (APPROVERS,)
-    people: int = 1
 
 
 class AskSettings(Struct, frozen=True, kw_only=True):

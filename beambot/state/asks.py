@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from beambot.model.settings import APPROVERS, PROMPTER, AskPolicy, Role, may
+from beambot.model.settings import APPROVERS, OWNERS, PROMPTER, AskPolicy, Role, may
 
 State = Literal["open", "answered", "cancelled", "void"]
 Verdict = Literal["allow", "deny", "answer"]
@@ -98,11 +98,13 @@ def refusal(policy: AskPolicy, prompter: str, voter: Voter) -> str:
     for name in policy.who:
         if name == APPROVERS or name == voter.name or (name == PROMPTER and voter.name == prompter):
             return ""
+        if name == OWNERS and may(voter.role, "owner"):
+            return ""
     return f"Only {in_words(policy, prompter)} may answer this."
 
 
 def in_words(policy: AskPolicy, prompter: str) -> str:
     """Who may answer, for the card."""
-    who = {APPROVERS: "any approver", PROMPTER: prompter or "whoever prompted"}
+    who = {APPROVERS: "any approver", OWNERS: "any owner", PROMPTER: prompter or "whoever prompted"}
     names = " or ".join(who.get(name, name) for name in policy.who)
     return names if policy.people == 1 else f"{policy.people} different people of: {names}"

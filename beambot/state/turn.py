@@ -13,6 +13,7 @@ from beambot.model.bodies import (
     Assistant,
     Diff,
     Failure,
+    LoginRequest,
     PermissionRequest,
     Plan,
     PlanEntry,
@@ -133,7 +134,9 @@ def reduce(turn: Turn, message: UnifiedMessage) -> Turn:
             return _changed(turn, body)
         case Plan(entries=entries):
             return replace(turn, plan=entries)
-        case PermissionRequest(ask=ask) | Question(ask=ask) | PlanReview(ask=ask) if ask not in turn.asks:
+        case PermissionRequest(ask=ask) | Question(ask=ask) | PlanReview(ask=ask) | LoginRequest(ask=ask) if (
+            ask not in turn.asks
+        ):
             return replace(turn, asks=(*turn.asks, ask))
         case AskResolved(ask=ask) | AskCancelled(ask=ask) if ask in turn.asks:
             return replace(turn, asks=tuple(other for other in turn.asks if other != ask))

@@ -34,7 +34,7 @@ from beambot.store.records import (
     VoteRow,
     content_hash,
 )
-from beambot.store.rules import Rules, Votes
+from beambot.store.rules import Drafts, Rules, Votes
 from beambot.store.sessions import Projects, Sessions, Threads, Turns
 
 __all__ = [
@@ -70,6 +70,7 @@ class Store:
         self.journal = Journal(db)
         self.asks = Asks(db)
         self.votes = Votes(db)
+        self.drafts = Drafts(db)
         self.rules = Rules(db)
         self.outbox = Outbox(db, clock)
         self.shown = Shown(db, clock)

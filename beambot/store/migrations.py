@@ -95,7 +95,13 @@ _STEP_3 = (
     " at DOUBLE PRECISION NOT NULL, PRIMARY KEY (ask, member))",
 )
 
-STEPS: list[tuple[str, ...]] = [_STEP_1, _STEP_2, _STEP_3]
+_STEP_4 = (
+    # An answer that somebody has begun: an edited request, or the first of several questions.
+    "CREATE TABLE drafts (ask TEXT PRIMARY KEY REFERENCES asks (id), content BLOB NOT NULL,"
+    " at DOUBLE PRECISION NOT NULL)",
+)
+
+STEPS: list[tuple[str, ...]] = [_STEP_1, _STEP_2, _STEP_3, _STEP_4]
 TABLES = (
     "members",
     "identities",
@@ -110,6 +116,7 @@ TABLES = (
     "journal",
     "asks",
     "votes",
+    "drafts",
     "rules",
     "outbox",
     "shown",

@@ -1,4 +1,4 @@
-"""What people decided for later, and what they answer together."""
+"""What people decided for later, what they answer together, and what they have begun to answer."""
 
 from __future__ import annotations
 
@@ -69,12 +69,16 @@ class Votes:
         self._db = db
 
     async def add(self, ask: str, member: str, answer: bytes, at: float) -> bool:
-        """False: this member voted already, and the first vote stands."""
+        """True: their first. Else it stands in place of the one before."""
         rows = await self._db.write(
             "INSERT INTO votes (ask, member, answer, at) VALUES (?, ?, ?, ?)"
             " ON CONFLICT (ask, member) DO NOTHING RETURNING ask",
             (ask, member, answer, at),
         )
+        if not rows:
+            await self._db.write(
+                "UPDATE votes SET answer = ?, at = ? WHERE ask = ? AND member = ?", (answer, at, ask, member)
+            )
         return bool(rows)
 
     async def of(self, ask: str) -> list[VoteRow]:
@@ -83,3 +87,23 @@ class Votes:
             "SELECT ask, member, answer, at FROM votes WHERE ask = ? ORDER BY at, member", (ask,)
         )
         return [VoteRow(*row) for row in rows]
+
+
+class Drafts:
+    """Answers that are not given yet, one for each ask."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def get(self, ask: str) -> bytes | None:
+        """What was begun."""
+        row = await self._db.first("SELECT content FROM drafts WHERE ask = ?", (ask,))
+        return row[0] if row else None
+
+    async def put(self, ask: str, content: bytes, at: float) -> None:
+        """In place of what was there."""
+        await self._db.write(
+            "INSERT INTO drafts (ask, content, at) VALUES (?, ?, ?)"
+            " ON CONFLICT (ask) DO UPDATE SET content = excluded.content, at = excluded.at",
+            (ask, content, at),
+        )

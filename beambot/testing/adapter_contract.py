@@ -22,6 +22,7 @@ from beambot.model.bodies import (
     AskResolved,
     Assistant,
     Failure,
+    LoginRequest,
     PermissionRequest,
     PlanReview,
     Question,
@@ -115,7 +116,7 @@ class _Checker:
 
     def _ask(self, number: int, message: UnifiedMessage) -> None:
         match message.body:
-            case PermissionRequest(ask=ask) | Question(ask=ask) | PlanReview(ask=ask):
+            case PermissionRequest(ask=ask) | Question(ask=ask) | PlanReview(ask=ask) | LoginRequest(ask=ask):
                 if ask in self.asks:
                     self.wrong.append(f"message {number} asks {ask!r} again")
                 self.asks[ask] = message.turn

@@ -19,6 +19,7 @@ from beambot.model.bodies import (
     AskCancelled,
     AskResolved,
     Failure,
+    LoginRequest,
     Outcome,
     PermissionRequest,
     PlanReview,
@@ -78,6 +79,7 @@ EVERYTHING = AdapterCapabilities(
     steer=True,
     resume=True,
     permissions=True,
+    edited_input=True,
     questions=True,
     plan_review=True,
 )
@@ -236,7 +238,7 @@ class ScriptedSession:
                 self._open_tools.append(tool)
             case ToolEnded(tool=tool) if tool in self._open_tools:
                 self._open_tools.remove(tool)
-            case PermissionRequest(ask=ask) | Question(ask=ask) | PlanReview(ask=ask):
+            case PermissionRequest(ask=ask) | Question(ask=ask) | PlanReview(ask=ask) | LoginRequest(ask=ask):
                 self._open_asks.append(ask)
             case AskResolved(ask=ask) | AskCancelled(ask=ask) if ask in self._open_asks:
                 self._open_asks.remove(ask)

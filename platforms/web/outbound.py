@@ -158,6 +158,7 @@ def _form(form: out.Form) -> Json:
             "options": [[option, md.clean(option)] for option in field.options],
             "help": md.clean(field.help),
             "secret": field.secret,
+            "value": field.value,
         }
         for field in form.fields
     ]

@@ -58,6 +58,7 @@ class WebPlatform:
         delete=True,
         buttons=30,
         forms=True,
+        form_text=100_000,
         own_stop=True,
         threads=True,
         open_thread=True,

@@ -137,9 +137,9 @@ async def test_a_denial_with_a_reason_reaches_the_agent_by_form_and_by_reply(tmp
     async with without_forms(tmp_path / "2", asking("git status")) as world:
         await world.chat.says("go")
         await world.sees("git status")
-        ref = next(ref for ref, m in world.chat.messages() if m.key.startswith("ask:"))
         await world.chat.presses("Deny with reason")
-        await world.until(lambda: any("Reply to the card" in text for _, text in world.chat.acks))
+        await world.sees("Reply to this message with your reason")
+        ref = next(ref for ref, m in world.chat.messages() if m.wants_reply)
         await world.chat.says("not on a friday", reply_to=ref.message)
         await world.sees("all done")
         assert [(a.verdict, a.text) for a in world.agent.last.answers] == [("deny", "not on a friday")]

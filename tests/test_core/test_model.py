@@ -40,7 +40,7 @@ status plan mode_changed model_changed commands_changed compact_boundary auth_st
 session_closed team_message team_task_update team_state_change task_notification
 presence error keep_alive unknown
 """
-ADDED = ["context_usage", "title_changed"]
+ADDED = ["context_usage", "title_changed", "login_request"]
 
 
 def values_of(kind: Any) -> st.SearchStrategy[Any]:

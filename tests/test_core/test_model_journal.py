@@ -14,7 +14,7 @@ from beambot.model.bodies import Result, TextDelta, Unknown, Usage
 from beambot.model.message import AnyBody, UnifiedMessage
 
 FOLDER = Path(__file__).resolve().parents[1] / "fixtures" / "journal"
-LINES = (FOLDER / "v1.ndjson").read_bytes().splitlines()
+LINES = [line for journal in sorted(FOLDER.glob("v*.ndjson")) for line in journal.read_bytes().splitlines()]
 
 
 def tag_of(line: bytes) -> str:
@@ -29,7 +29,7 @@ def test_a_line_of_the_first_version_is_read_whole(line: bytes) -> None:
     assert json.loads(msgspec.json.encode(read)) == json.loads(line)
 
 
-def test_the_first_version_said_everything_that_can_be_said() -> None:
+def test_the_journals_hold_everything_that_can_be_said() -> None:
     assert {tag_of(line) for line in LINES} >= {str(kind.__struct_config__.tag) for kind in get_args(AnyBody)}
 
 

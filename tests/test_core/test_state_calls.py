@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beambot.model.bodies import Diff, PermissionRequest, ToolKind
-from beambot.state.calls import Call, call_of, is_inside
+from beambot.state.permission.calls import Call, call_of, is_inside
 
 FOLDER = "/repo"
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beambot.model.bodies import PermissionRequest, ToolKind
-from beambot.state.calls import Call, call_of
-from beambot.state.risk import document, is_grave, risks
-from beambot.state.shell import LONGEST
-from beambot.state.signs import KINDS, SIGNS
+from beambot.state.permission.calls import Call, call_of
+from beambot.state.permission.risk import document, is_grave, risks
+from beambot.state.permission.shell import LONGEST
+from beambot.state.permission.signs import KINDS, SIGNS
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = "/repo"
@@ -349,6 +349,6 @@ def test_any_text_can_be_judged(command: str) -> None:
 
 
 def test_the_page_about_risks_is_the_one_of_the_code() -> None:
-    how = "python -c \"from beambot.state.risk import document; print(document(), end='')\" > docs/risks.md"
+    how = "python -c \"from beambot.state.permission import risk; print(risk.document(), end='')\" > docs/risks.md"
     assert (ROOT / "docs" / "risks.md").read_text(encoding="utf-8") == document(), how
     assert all(f"\n## {kind}\n" in document() for kind in KINDS)

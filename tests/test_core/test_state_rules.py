@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from beambot.model.bodies import Diff, PermissionRequest, ToolKind
-from beambot.state import shell
-from beambot.state.calls import Call, call_of
-from beambot.state.risk import is_grave
-from beambot.state.rules import (
+from beambot.state.permission import shell
+from beambot.state.permission.calls import Call, call_of
+from beambot.state.permission.risk import is_grave
+from beambot.state.permission.rules import (
     LASTING,
     REST_OF_TURN,
     Lasting,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beambot.state import shell
+from beambot.state.permission import shell
 
 SIMPLE = {
     "git status": ("git", "status"),

@@ -437,7 +437,7 @@ async def test_damaged_lines_are_still_shown(path: Path) -> None:
 # ── stores from before the chain ─────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("dump", ["v1.sql", "v2.sql", "v3.sql"])
+@pytest.mark.parametrize("dump", ["v1.sql", "v2.sql", "v3.sql", "v4.sql"])
 async def test_lines_from_before_the_chain_are_bound_by_the_first_link(dump: str, path: Path) -> None:
     restore(dump, path)
     async with await Store.open(path, Clock()) as store:

@@ -161,13 +161,13 @@ def test_no_rule_holds_that_ended_or_belongs_elsewhere(
 # ── votes ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_each_member_votes_once_and_the_first_vote_stands(store: Store) -> None:
+async def test_each_member_votes_once_and_the_newest_vote_stands(store: Store) -> None:
     assert await store.votes.add("ask1", "Bob", b"yes", 2.0)
     assert await store.votes.add("ask1", "Ann", b"yes", 1.0)
     assert not await store.votes.add("ask1", "Bob", b"no", 3.0)
     assert await store.votes.of("ask1") == [
         VoteRow("ask1", "Ann", b"yes", 1.0),
-        VoteRow("ask1", "Bob", b"yes", 2.0),
+        VoteRow("ask1", "Bob", b"no", 3.0),
     ]
     assert await store.votes.of("ask2") == []
 
@@ -213,10 +213,19 @@ async def test_people_are_reminded_of_an_ask_once_and_never_of_a_settled_one(sto
     assert ask.reminded_at == 3.0
 
 
+async def test_there_is_one_draft_for_an_ask_and_the_newest_stands(store: Store) -> None:
+    assert await store.drafts.get("ask1") is None
+    await store.drafts.put("ask1", b"one", 1.0)
+    await store.drafts.put("ask1", b"two", 2.0)
+    assert await store.drafts.get("ask1") == b"two"
+    with pytest.raises(StoreError):
+        await store.drafts.put("unknown", b"x", 1.0)
+
+
 # ── older stores and failures ────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("dump", ["v1.sql", "v2.sql", "v3.sql"])
+@pytest.mark.parametrize("dump", ["v1.sql", "v2.sql", "v3.sql", "v4.sql"])
 async def test_older_stores_take_rules_and_votes(dump: str, tmp_path: Path) -> None:
     path = tmp_path / "old.db"
     connection = sqlite3.connect(path)
@@ -224,7 +233,7 @@ async def test_older_stores_take_rules_and_votes(dump: str, tmp_path: Path) -> N
     connection.close()
     async with await Store.open(path, Clock()) as store:
         before = [rule.id for rule in await store.rules.all()]
-        assert before == (["rule1"] if dump == "v3.sql" else [])
+        assert before == (["rule1"] if dump >= "v3.sql" else [])
         assert len(await store.votes.of("ask1")) == len(before)
         await store.rules.add(a_rule("new"))
         assert await store.votes.add("ask1", "Bob", b"yes", 1.0)

@@ -14,6 +14,7 @@ POLICIES = {
     "any approver (the default)": AskPolicy(),
     "the prompter": AskPolicy(who=("prompter",)),
     "somebody else by name": AskPolicy(who=("somebody",)),
+    "any owner (always so for a login)": AskPolicy(who=("owners",)),
 }
 
 
@@ -38,10 +39,11 @@ def page() -> str:
         "",
         "## Answering an ask",
         "",
-        "`asks.who` and `asks.dangerous.who` in the configuration name who may answer; here somebody presses who",
-        "also wrote the prompt. People who are not members of the session's project may never answer. Where",
-        "`people` is more than one, a yes takes that many different people, and one no is enough. Time never",
-        "allows.",
+        "`asks.who` and `asks.dangerous.who` in the configuration name who may answer, and so do the `asks` of a",
+        "project for itself; here somebody presses who also wrote the prompt. People who are not members of the",
+        "session's project may never answer. Where `people` is more than one, a yes takes that many different",
+        "people, who all allow the very same, and one no is enough. Whoever may answer may also edit what they",
+        "allow; what the edit makes of it decides who may allow that. Time never allows.",
         "",
         f"| who may answer | {' | '.join(ROLES)} |",
         f"|---|{'---|' * len(ROLES)}",

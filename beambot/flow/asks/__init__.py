@@ -2,45 +2,41 @@
 
 from __future__ import annotations
 
-import time
-
 import msgspec
 from msgspec.structs import replace
 
-from beambot.flow.asks.board import SAME, Board, decode, listed_as, policy_of
-from beambot.flow.asks.presses import AllowAll, Choose, MakeRule, Stop, Turn, meaning
+from beambot.flow.asks.answering import Answering, late
+from beambot.flow.asks.board import SAME, Board, decode, listed_as
+from beambot.flow.asks.drafts import Drafts
+from beambot.flow.asks.presses import AllowAll, Choose, Confirm, Go, MakeRule, Pick, Send, Stop, Turn, meaning
 from beambot.flow.asks.settling import Settling
+from beambot.flow.asks.watch import Watch
 from beambot.flow.house import House
 from beambot.flow.permits import Permits
 from beambot.flow.sessions import Sessions
-from beambot.flow.waiting import alone, insist
-from beambot.log import get_logger
-from beambot.model.bodies import PermissionRequest, PlanReview, Question
+from beambot.model.bodies import LoginRequest, PermissionRequest, PlanReview, Question
 from beambot.model.ids import ThreadRef
 from beambot.model.message import Ask
-from beambot.model.outbound import Button, Notice, duration
-from beambot.model.ports import Answer
+from beambot.model.outbound import Button, Notice, Outgoing
 from beambot.model.settings import may
 from beambot.render import asks as cards
 from beambot.render.asks import Settled
 from beambot.render.pace import Priority
-from beambot.state.asks import OUTCOMES, Said, Standing, Voter, refusal, step
-from beambot.state.rules import LASTING, Rule
+from beambot.state.permission.edits import edited
+from beambot.state.permission.rules import LASTING, Rule
 from beambot.store.records import AskKind, AskRow, MemberRow
-
-log = get_logger("asks")
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 _KINDS: dict[type, AskKind] = {
     PermissionRequest: "permission_request",
     Question: "question",
     PlanReview: "plan_review",
+    LoginRequest: "login_request",
 }
 # How long an answer that an agent never heard may still be given to it.
 _STILL_GOOD = 3600.0
-_LOOK_EVERY_SECONDS = 5.0
 _QUICK_TRIES = 50
-_PLAIN = ("allow", "allow once", "deny", "reject", "yes", "no")
+_NOT_OFFERED = "This choice is not offered."
 
 
 class Asks:
@@ -50,10 +46,12 @@ class Asks:
         self._house = house
         self._sessions = sessions
         self._permits = Permits(house)
-        self._board = Board(house)
+        self._drafts = Drafts(house)
+        self._board = Board(house, self._drafts, self._permits)
         self._settling = Settling(house, sessions, self._board)
-        # Who pressed "Deny with reason" and is to write it as a reply.
-        self._reasons: set[tuple[str, str]] = set()
+        self._answering = Answering(house, self._board, self._settling)
+        self._watch = Watch(house, self._settling)
+        self.run = self._watch.run
 
     # ── from the agent ───────────────────────────────────────────────────────────────────────────
 
@@ -115,14 +113,14 @@ class Asks:
         body, press = decode(row), meaning(choice)
         match press:
             case None:
-                return "This choice is not offered."
+                return _NOT_OFFERED
             case Choose(number=number):
                 answer = cards.chosen(body, number, member.name)
-                return await self._answer(row, body, answer, member) if answer else "This choice is not offered."
-        if refused := await self._refused(row, *await self._standing(row, member)):
+                return await self._answering.answer(row, body, answer, member) if answer else _NOT_OFFERED
+        if refused := await self._answering.refused(row, member):
             return refused
         if row.state != "open":
-            return _late(row, self._house.clock.now())
+            return late(row, self._house.clock.now())
         match press:
             case Stop():
                 await self._sessions.stop(row.session)
@@ -131,11 +129,20 @@ class Asks:
                 return await self._rule(row, body, member, press)
             case AllowAll(listed=listed):
                 return await self._allow_all(row, member, listed)
-            case Turn(page="why"):
-                return await self._ask_why(row, member, thread)
-            case Turn():
+            case Confirm(mark=mark) if isinstance(body, PermissionRequest):
+                return await self._allow_edited(row, body, member, mark)
+            case Pick() | Go() | Send() if isinstance(body, Question):
+                return await self._step(row, body, member, press)
+            case Turn(page="why") if not isinstance(body, Question):
+                return await self._ask_for_words(
+                    row, thread, press, "your reason", "It is denied with these words."
+                )
+            case Turn(page="edit") if isinstance(body, PermissionRequest):
+                return await self._begin_edit(row, body, thread, press)
+            case Turn(page="answers" | "rules" | "lasting" | "all" | "confirm"):
                 await self._board.show(row, page=press, only=thread)
                 return ""
+        return _NOT_OFFERED
 
     async def _rule(self, row: AskRow, body: Ask, member: MemberRow, press: MakeRule) -> str:
         """Answer this one, and all like it from now on, as far as the rule goes."""
@@ -152,7 +159,7 @@ class Asks:
         except (IndexError, ValueError):
             return "This choice is not offered."
         answer = cards.plain_answer(body, allow=press.allow, by=member.name)
-        said = await self._answer(row, body, answer, member)
+        said = await self._answering.answer(row, body, answer, member)
         await self._apply(row.session, rule)
         lasting = LASTING[press.lasting]
         verdict = "allowed" if press.allow else "denied"
@@ -181,54 +188,145 @@ class Asks:
             return "What waits has changed: please look at the list again."
         for one in waiting:
             body = decode(one)
-            await self._answer(one, body, cards.plain_answer(body, allow=True, by=member.name), member)
+            await self._answering.answer(one, body, cards.plain_answer(body, allow=True, by=member.name), member)
         return f"Allowed all {len(waiting)}."
 
-    async def _ask_why(self, row: AskRow, member: MemberRow, thread: ThreadRef) -> str:
+    async def _begin_edit(self, row: AskRow, body: PermissionRequest, thread: ThreadRef, press: Turn) -> str:
+        able = self._house.platforms[thread.platform].capabilities
+        session = await self._house.store.sessions.get(row.session)
+        found = self._drafts.editable(session, body, able.form_text if able.forms else able.text_limit)
+        if not found:
+            return "This cannot be edited here."
+        what = f"the whole {found[0].label.lower()} as it should be"
+        return await self._ask_for_words(row, thread, press, what, "You see it once more before anything happens.")
+
+    async def _allow_edited(self, row: AskRow, body: PermissionRequest, member: MemberRow, mark: str) -> str:
+        """Exactly what was shown; when somebody edited it again in the meantime, that is shown first."""
+        draft = await self._drafts.of(row.id)
+        changed = edited(body, draft.texts)
+        session = await self._house.store.sessions.get(row.session)
+        if changed is None or session is None:
+            return _NOT_OFFERED
+        if draft.mark != mark:
+            await self._board.show(row, page=Turn("confirm"))
+            return f"{draft.by} has edited it again: please look once more."
+        wanted = await self._permits.look_at(session, row.turn, changed)
+        if wanted.rule is not None and not wanted.rule.allow:
+            return f"A rule of {wanted.rule.made_by} denies this: {wanted.rule.words}."
+        answer = replace(cards.plain_answer(body, allow=True, by=member.name), input=changed.input)
+        return await self._answering.answer(row, body, answer, member, policy=wanted.policy, edited=changed)
+
+    async def _step(self, row: AskRow, body: Question, member: MemberRow, press: Pick | Go | Send) -> str:
+        """Questions one by one, where there are no forms."""
+        match press:
+            case Pick(at=at, option=option):
+                done = await self._drafts.pick(row, body, at, option)
+            case Go(at=at):
+                done = await self._drafts.go(row, body, at)
+            case Send(mark=mark):
+                draft = await self._drafts.of(row.id)
+                if draft.mark == mark:
+                    answer = cards.filled_in(body, draft.fields, member.name)
+                    if not any(answer.fields.values()):
+                        return "Please answer at least one of the questions."
+                    return await self._answering.answer(row, body, answer, member)
+                await self._board.show(row)
+                return "The answers have changed: please look at them again."
+        if done:
+            await self._board.show(row)
+        return "" if done else _NOT_OFFERED
+
+    async def _ask_for_words(self, row: AskRow, thread: ThreadRef, press: Turn, what: str, then: str) -> str:
+        """In a form where the chat has them, else as a reply."""
         if self._house.platforms[thread.platform].capabilities.forms:
-            await self._board.show(row, page=Turn("why"), only=thread)
+            await self._board.show(row, page=press, only=thread)
             return ""
-        self._reasons.add((member.name, row.id))
-        return "Reply to the card with your reason: it is denied with these words."
+        words = f"Reply to this message with {what}. {then}"
+        key = f"reply:{row.id}:{press.page}:{self._house.ids.new(4)}"
+        message = Outgoing(key, (Notice(words, level="ask"),), loud=True, wants_reply=what)
+        await self._house.delivery.put([thread], message, Priority.ASK)
+        return f"Reply with {what}."
 
     async def filled(
         self, member: MemberRow, thread: ThreadRef, message: str, data: str, fields: dict[str, tuple[str, ...]]
     ) -> str:
         """A form on a card."""
-        row = await self._look_up(data.split(":")[1] if data.count(":") == 2 else "", thread, message)
+        _, _, rest = data.partition(":")
+        ask, _, page = rest.partition(":")
+        row = await self._look_up(ask, thread, message)
         if row is None:
+            await self._house.store.audit.add(
+                "press_refused", member.name, {"thread": thread.key, "data": data[:80]}
+            )
             return "This form does not belong here."
         body = decode(row)
-        if data.endswith(":why") and not isinstance(body, Question):
-            reason = " ".join(fields.get("reason", ()))
-            answer = replace(cards.plain_answer(body, allow=False, by=member.name), text=reason)
-            return await self._answer(row, body, answer, member)
-        if not isinstance(body, Question):
-            return "This form does not belong here."
-        answer = cards.filled_in(body, fields, member.name)
-        if not any(answer.fields.values()):
-            return "Please answer at least one of the questions."
-        return await self._answer(row, body, answer, member)
+        match page, body:
+            case "form", Question() | LoginRequest():
+                answer = cards.filled_in(body, fields, member.name)
+                if not any(answer.fields.values()):
+                    return "Please answer at least one of the questions."
+                return await self._answering.answer(row, body, answer, member)
+            case "why" | "edit", PermissionRequest() | PlanReview() | LoginRequest():
+                texts = {name: "\n".join(values) for name, values in fields.items()}
+                return await self._said(row, body, member, page, texts, thread)
+        return "This form does not belong here."
 
     async def replied(self, member: MemberRow, thread: ThreadRef, message: str, text: str) -> str | None:
-        """A reply to a card; None when it is not an answer to one."""
+        """A reply to a card, or to what a card asked for; None when it is not an answer to one."""
         shown = await self._house.store.shown.by_message(thread, message)
-        if shown is None or not shown.key.startswith("ask:"):
+        kind, _, rest = shown.key.partition(":") if shown is not None else ("", "", "")
+        if kind not in ("ask", "reply"):
             return None
-        row = await self._house.store.asks.get(shown.key.removeprefix("ask:"))
+        ask, _, more = rest.partition(":")
+        row = await self._house.store.asks.get(ask)
         if row is None:
             return None
         body = decode(row)
-        answer = cards.in_words(body, text, member.name)
         if row.state != "open":
-            return _late(row, self._house.clock.now()) if answer is not None else None
-        if (member.name, row.id) in self._reasons:
-            self._reasons.discard((member.name, row.id))
-            if answer is None or answer.verdict != "deny":
-                answer = replace(cards.plain_answer(body, allow=False, by=member.name), text=text.strip())
+            said = kind == "reply" or cards.in_words(body, text, member.name) is not None
+            return late(row, self._house.clock.now()) if said else None
+        if kind == "reply":
+            page = more.partition(":")[0]
+            name = await self._first_editable(row, body) if page == "edit" else "reason"
+            return await self._said(row, body, member, page, {name: text}, thread)
+        if isinstance(body, Question) and cards.needs_steps(body):
+            return await self._said_to_question(row, body, member, text)
+        answer = cards.in_words(body, text, member.name)
         if answer is None:
             return "That is not one of the answers. Press a button, or reply with one of the choices."
-        return await self._answer(row, body, answer, member)
+        return await self._answering.answer(row, body, answer, member)
+
+    async def _said(
+        self, row: AskRow, body: Ask, member: MemberRow, page: str, texts: dict[str, str], thread: ThreadRef
+    ) -> str:
+        """The words that a page of the card asked for."""
+        if page == "why":
+            reason = " ".join(texts.get("reason", "").split())
+            answer = replace(cards.plain_answer(body, allow=False, by=member.name), text=reason)
+            return await self._answering.answer(row, body, answer, member)
+        if refused := await self._answering.refused(row, member):
+            return refused
+        if row.state != "open":
+            return late(row, self._house.clock.now())
+        session = await self._house.store.sessions.get(row.session)
+        if not isinstance(body, PermissionRequest) or not self._drafts.editable(session, body, 1_000_000):
+            return "This cannot be edited here."
+        if problem := await self._drafts.edit(row, body, texts, member.name):
+            return problem
+        await self._board.show(row, page=Turn("confirm"))
+        return "The card shows it as you edited it. Nothing happens before it is allowed there."
+
+    async def _first_editable(self, row: AskRow, body: Ask) -> str:
+        session = await self._house.store.sessions.get(row.session)
+        found = self._drafts.editable(session, body, 1_000_000) if isinstance(body, PermissionRequest) else ()
+        return found[0].name if found else ""
+
+    async def _said_to_question(self, row: AskRow, body: Question, member: MemberRow, text: str) -> str:
+        if refused := await self._answering.refused(row, member):
+            return refused
+        problem = await self._drafts.say(row, body, text.strip())
+        await self._board.show(row)
+        return problem or "Noted."
 
     async def _look_up(self, ask: str, thread: ThreadRef, message: str) -> AskRow | None:
         """The ask, if this very message in this very thread is its card."""
@@ -243,81 +341,7 @@ class Asks:
             await self._house.clock.sleep(0.02)
         return None
 
-    async def _standing(self, row: AskRow, member: MemberRow) -> tuple[Standing, Voter]:
-        store = self._house.store
-        session = await store.sessions.get(row.session)
-        turn = await store.turns.get(row.turn)
-        yes = tuple(vote.member for vote in await store.votes.of(row.id))
-        voter = Voter(member.name, member.role, session is not None and self._house.may_use(member, session))
-        return Standing(policy_of(row), turn.member if turn is not None else "", row.state, yes), voter
-
-    async def _refused(self, row: AskRow, standing: Standing, voter: Voter, verdict: str = "") -> str:
-        """Why this person may not answer, or nothing; audited, and said to them alone."""
-        words = refusal(standing.policy, standing.prompter, voter)
-        if not words:
-            return ""
-        await self._house.store.audit.add("answer_refused", voter.name, {"ask": row.id, "verdict": verdict})
-        return f"You may not answer this. {words}"
-
-    async def _answer(self, row: AskRow, body: Ask, answer: Answer, member: MemberRow) -> str:
-        store = self._house.store
-        standing, voter = await self._standing(row, member)
-        if refused := await self._refused(row, standing, voter, answer.verdict):
-            return refused
-        after, effect = step(standing, Said(voter, answer.verdict))
-        if effect == "late":
-            return _late(row, self._house.clock.now())
-        if effect == "noted":
-            await store.votes.add(row.id, member.name, _encoder.encode(answer), self._house.clock.now())
-            await store.audit.add("first_yes", member.name, {"ask": row.id, "what": cards.summary(body)})
-            # Somebody else may have said yes in the same moment.
-            standing, _ = await self._standing(row, member)
-            if len(standing.yes) < standing.policy.people:
-                await self._board.show(row)
-                return "Your yes is noted. It takes one more person."
-            after = replace(standing, by=" and ".join(standing.yes))
-        by, now = after.by or member.name, self._house.clock.now()
-        outcome = OUTCOMES[answer.verdict]
-        if not await self._settling.claim(row, answer, by):
-            settled = await store.asks.get(row.id)
-            return _late(settled, now) if settled is not None else "This is settled already."
-        taken = await self._settling.hand_over(row, answer)
-        # The agent has its answer: from here on a failing database delays what is shown, and repeats nothing.
-        facts = {"ask": row.id, "outcome": outcome, "taken": taken, "what": cards.summary(body)}
-        await insist(self._house.clock, store.audit.add, "answered", by, facts)
-        words = _outcome(body, answer, outcome, by, now - row.created_at)
-        if not taken:
-            words = f"{by} answered, but the agent does not wait for it any more: nothing was done."
-        settled_card = Settled(words, good=taken and outcome != "denied")
-        await insist(self._house.clock, self._board.show, row, settled_card)
-        await insist(self._house.clock, self._settling.answer_twins, row, answer, by)
-        return words if taken else "The agent does not wait for this any more."
-
-    # ── time and restarts ────────────────────────────────────────────────────────────────────────
-
-    async def run(self) -> None:
-        """Remind once, and end what has waited for too long, as the owner set it. Never with a yes."""
-        while True:
-            await self._house.clock.sleep(_LOOK_EVERY_SECONDS)
-            await alone(self._look)
-
-    async def _look(self) -> None:
-        settings, now = self._house.asks, self._house.clock.now()
-        for row in await self._house.store.asks.open():
-            if row.until is not None and now >= row.until:
-                await self._settling.time_out(row)
-            elif settings.remind_after_seconds and now - row.created_at >= settings.remind_after_seconds:
-                await self._remind(row)
-
-    async def _remind(self, row: AskRow) -> None:
-        """Once, not in quiet hours, and also after a restart not again."""
-        now = self._house.clock.now()
-        if row.reminded_at is not None or row.note.startswith(SAME) or _is_quiet(self._house.asks.quiet_hours, now):
-            return
-        if await self._house.store.asks.remind(row.id, now):
-            words = f"Still waiting for an answer: {cards.summary(decode(row))}"
-            threads = await self._house.threads_of(row.session)
-            await self._house.say(threads, Notice(words, level="ask"), loud=True, priority=Priority.ASK)
+    # ── restarts ─────────────────────────────────────────────────────────────────────────────────
 
     async def void(self, row: AskRow, why: str) -> None:
         """The agent that asked is gone: say so plainly, and offer to ask again."""
@@ -341,30 +365,3 @@ class Asks:
 def _are_twins(ask: AskRow, turn: str, digest: str) -> bool:
     """Whether the same was asked in this turn, and waits."""
     return ask.turn == turn and ask.digest == digest and bool(digest) and not ask.note.startswith(SAME)
-
-
-def _is_quiet(hours: tuple[int, int] | None, now: float) -> bool:
-    if hours is None:
-        return False
-    local = time.localtime(now)
-    minute, (first, last) = local.tm_hour * 60 + local.tm_min, hours
-    return first <= minute < last if first <= last else minute >= first or minute < last
-
-
-def _outcome(body: Ask, answer: Answer, outcome: str, who: str, took: float) -> str:
-    option = next((o.name for o in cards.choices(body) if o.id == answer.option and o.id), "")
-    words = {"allowed": "Allowed", "denied": "Denied", "answered": "Answered"}[outcome]
-    if outcome == "answered":
-        words += ": " + "; ".join(", ".join(values) for values in answer.fields.values() if values)
-    elif option and option.casefold() not in _PLAIN:
-        words += f" ({option})"
-    if answer.text:
-        words += f": {answer.text}"
-    return f"{words} by {who} after {duration(took)}."
-
-
-def _late(row: AskRow, now: float) -> str:
-    ago = duration(now - (row.settled_at or now))
-    if row.state == "answered":
-        return f"Already settled: {row.outcome} by {row.by}, {ago} ago."
-    return f"This is void since {ago}: {row.note or 'the agent withdrew it.'}"

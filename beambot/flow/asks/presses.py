@@ -1,16 +1,16 @@
-"""What a press on a card means: an answer, a look at the rules, or a rule."""
+"""What a press on a card means: an answer, a step towards one, a look at the rules, or a rule."""
 
 from __future__ import annotations
 
 import re
-from typing import Literal
 
 from msgspec import Struct
 
-from beambot.state.rules import LASTING, Lasting
+from beambot.render.asks.view import Page
+from beambot.state.permission.rules import LASTING, Lasting
 
 _RULE = re.compile(r"([rn])(\d)(?::([a-z]+))?")
-Page = Literal["answers", "rules", "lasting", "why", "all"]
+_STEP = re.compile(r"s(\d{1,2})\.(\d{1,2})|go(\d{1,2})")
 
 
 class Choose(Struct, frozen=True):
@@ -41,18 +41,46 @@ class AllowAll(Struct, frozen=True):
     listed: str
 
 
+class Confirm(Struct, frozen=True):
+    """Allow what was edited: exactly the draft that this mark stands for."""
+
+    mark: str
+
+
+class Pick(Struct, frozen=True):
+    """One option of one question of several."""
+
+    at: int
+    option: int
+
+
+class Go(Struct, frozen=True):
+    """To another question of several."""
+
+    at: int
+
+
+class Send(Struct, frozen=True):
+    """Answer with exactly the draft that this mark stands for."""
+
+    mark: str
+
+
 class Stop(Struct, frozen=True):
     """End the turn."""
 
 
-Press = Choose | Turn | MakeRule | AllowAll | Stop
+Press = Choose | Turn | MakeRule | AllowAll | Confirm | Pick | Go | Send | Stop
 _TURNS: dict[str, Turn] = {
     "back": Turn("answers"),
     "rules": Turn("rules"),
     "norules": Turn("rules", allow=False),
     "why": Turn("why"),
     "all": Turn("all"),
+    "edit": Turn("edit"),
+    "edited": Turn("confirm"),
 }
+_MARKED: dict[str, type[AllowAll] | type[Confirm] | type[Send]] = {"all": AllowAll, "ok": Confirm, "send": Send}
 
 
 def meaning(choice: str) -> Press | None:
@@ -63,8 +91,12 @@ def meaning(choice: str) -> Press | None:
         return Stop()
     if choice in _TURNS:
         return _TURNS[choice]
-    if choice.startswith("all:"):
-        return AllowAll(choice[4:])
+    verb, colon, mark = choice.partition(":")
+    if colon and verb in _MARKED:
+        return _MARKED[verb](mark)
+    if (step := _STEP.fullmatch(choice)) is not None:
+        at, option, to = step.groups()
+        return Go(int(to)) if to else Pick(int(at), int(option))
     found = _RULE.fullmatch(choice)
     if found is None:
         return None

@@ -16,7 +16,7 @@ from beambot.model.ports import Answer
 from beambot.render import asks as cards
 from beambot.render.asks import Settled
 from beambot.state.asks import OUTCOMES
-from beambot.state.rules import Rule
+from beambot.state.permission.rules import Rule
 from beambot.store.records import AskRow
 
 log = get_logger("asks")

@@ -19,6 +19,7 @@ from beambot.model.bodies import (
     AskResolved,
     CommandsChanged,
     Failure,
+    LoginRequest,
     ModeChanged,
     ModelChanged,
     Outcome,
@@ -246,7 +247,7 @@ class Pump:
         match body:
             case SessionInit():
                 await self._initialised(body)
-            case PermissionRequest() | Question() | PlanReview():
+            case PermissionRequest() | Question() | PlanReview() | LoginRequest():
                 self._show(urgent=True)
                 await self._house.journal.flush()
                 await self._desk.opened(self.session, stamped.turn, body)

@@ -44,7 +44,13 @@ function drawForm(form, send) {
 function drawField({ field, name }) {
   const help = field.help ? el("span", { class: "help" }, field.help) : null;
   if (field.kind === "text") {
-    const input = field.secret ? el("input", { type: "password", name, autocomplete: "off" }) : el("textarea", { name, rows: "2" });
+    const rows = String(Math.min(Math.max(field.value.split("\n").length, 2), 14));
+    const input = field.secret ? el("input", { type: "password", name, autocomplete: "off" }) : el("textarea", { name, rows });
+    if (field.value) {
+      input.value = field.value;
+      input.classList.add("code");
+      input.spellcheck = false;
+    }
     return el("label", { class: "field" }, el("span", { class: "label" }, field.label), input, help);
   }
   const type = field.kind === "choice" ? "radio" : "checkbox";

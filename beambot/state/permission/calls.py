@@ -23,8 +23,8 @@ from msgspec import Struct
 
 from beambot.model.bodies import PermissionRequest, ToolKind
 from beambot.model.encoding import encode
-from beambot.state import shell
-from beambot.state.signs import listed
+from beambot.state.permission import shell
+from beambot.state.permission.signs import listed
 
 _COMMANDS = listed("command cmd script commandline shellcommand commands")
 _ARGUMENTS = listed("args arguments argv params")
@@ -40,6 +40,7 @@ _MAYBE_PATHS = listed("source src target destination dest from to root output in
 _WRITTEN = listed(
     "content contents filetext newstring oldstring newstr oldstr newtext oldtext newsource diff patch edits"
 )
+_NEW = listed("content contents filetext newstring newstr newtext newsource")
 # Texts in which a path or an address is only mentioned.
 _TEXTS = _WRITTEN | listed("description prompt query reason message explanation justification text title plan")
 _REMARKS = listed("description justification explanation reason")
@@ -102,6 +103,16 @@ def call_of(body: PermissionRequest, folder: str, resolve: Callable[[str], str])
         certain=certain,
         writes=body.kind in ("edit", "delete", "move") or any(key in _WRITTEN for key, _ in nodes),
     )
+
+
+def is_command(name: str) -> bool:
+    """Whether a text of an input is a command, by the name it has there."""
+    return _key(name) in _COMMANDS
+
+
+def is_new_text(name: str) -> bool:
+    """Whether a text of an input is to stand in a file, by the name it has there."""
+    return _key(name) in _NEW
 
 
 def is_inside(path: str, folder: str) -> bool:

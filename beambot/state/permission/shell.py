@@ -16,7 +16,7 @@ import unicodedata
 
 from msgspec import Struct
 
-from beambot.state.signs import (
+from beambot.state.permission.signs import (
     INTERPRETERS,
     RUNNERS,
     RUNNING_LETTERS,

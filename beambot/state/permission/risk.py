@@ -15,10 +15,10 @@ from posixpath import join, normpath
 
 from msgspec import Struct
 
-from beambot.state import shell, signs
-from beambot.state.calls import PROGRAMS, QUIET, Call, is_inside
-from beambot.state.shell import Part, name, subcommands
-from beambot.state.signs import INTERPRETERS, KINDS, PATTERNS, SHELLS, SIGNS, RiskKind, Sign, listed
+from beambot.state.permission import shell, signs
+from beambot.state.permission.calls import PROGRAMS, QUIET, Call, is_inside
+from beambot.state.permission.shell import Part, name, subcommands
+from beambot.state.permission.signs import INTERPRETERS, KINDS, PATTERNS, SHELLS, SIGNS, RiskKind, Sign, listed
 
 
 class Risk(Struct, frozen=True):
@@ -280,7 +280,7 @@ _HEAD = """\
 # What beambot warns of
 
 Before a person allows something, the card says what is risky about it. This page lists everything that is looked
-for. It is written by `document()` in `beambot/state/risk.py`, and a test compares the two.
+for. It is written by `document()` in `beambot/state/permission/risk.py`, and a test compares the two.
 
 A warning never allows anything, and the absence of one promises nothing: what a script, a build or a package does
 cannot be read off its command. Everything is looked for by its presence; no dry run and no comment takes a warning

@@ -46,10 +46,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from beambot.model.bodies import ToolKind
-from beambot.state import shell
-from beambot.state.calls import Call, is_inside
-from beambot.state.risk import risks
-from beambot.state.signs import INTERPRETERS, RiskKind, listed
+from beambot.state.permission import shell
+from beambot.state.permission.calls import Call, is_inside
+from beambot.state.permission.risk import risks
+from beambot.state.permission.signs import INTERPRETERS, RiskKind, listed
 
 Scope = Literal["call", "prefix", "folder", "tool"]
 Lasting = Literal["hour", "turn", "session", "project", "always"]
