@@ -216,6 +216,14 @@ class Registry:
             return command
         return self.platform(name).command if name in self.platform_names() else None
 
+    def simulator(self, name: str) -> PluginCommand | None:
+        """What `beambot simulate NAME …` runs, if a platform of that name has such a server."""
+        return self.platform(name).simulate if name in self.platform_names() else None
+
+    def simulators(self) -> list[str]:
+        """The platforms that can be simulated."""
+        return [spec.name for spec in self._platforms.loadable() if spec.simulate is not None]
+
     def commands(self) -> dict[str, str]:
         """Names that `beambot NAME …` may run, with their summaries."""
         specs: list[AdapterSpec | PlatformSpec] = [*self._adapters.loadable(), *self._platforms.loadable()]

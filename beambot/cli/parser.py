@@ -36,6 +36,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "copy the store, also while beambot runs",
         "beambot backup beambot-monday.db",
     ),
+    "simulate": (
+        "beambot.cli.plugin:run_simulate",
+        "run a server of a chat on this machine, to try beambot without an account",
+        "beambot simulate telegram\nbeambot simulate telegram --port 9000",
+    ),
     "audit": (
         "beambot.cli.audit:run",
         "who did what, and whether anybody changed that since",
@@ -70,7 +75,7 @@ def build() -> argparse.ArgumentParser:
             epilog=_epilog(examples),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        if name != "init":
+        if name not in ("init", "simulate"):
             made[name].add_argument("--config", metavar="FILE", help="the configuration to use")
     _options(made)
     return parser
@@ -95,6 +100,8 @@ def _options(made: dict[str, argparse.ArgumentParser]) -> None:
     made["pair"].add_argument("--no-wait", action="store_true", help="print the code and leave")
     made["ps"].add_argument("--json", action="store_true", help="one JSON document")
     made["backup"].add_argument("file", metavar="FILE", help="the copy; must not exist yet")
+    made["simulate"].add_argument("platform", metavar="PLATFORM", help="which chat")
+    made["simulate"].add_argument("words", nargs=argparse.REMAINDER, metavar="…", help="options of that server")
     made["audit"].add_argument("--last", type=_count, default=50, metavar="N", help="how many lines (50)")
     made["audit"].add_argument("--verify", action="store_true", help="print no lines, only verify them all")
     made["audit"].add_argument("--json", action="store_true", help="one JSON document")

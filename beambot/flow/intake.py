@@ -33,7 +33,7 @@ from beambot.model.inbound import (
     PressIn,
     TextIn,
 )
-from beambot.model.outbound import Button, Notice
+from beambot.model.outbound import Button, Notice, duration
 from beambot.model.settings import may
 from beambot.store.records import MemberRow, SessionRow, TurnRow
 
@@ -41,6 +41,8 @@ log = get_logger("intake")
 
 _RETRY_SECONDS = 1.0
 _AT_ONCE = 1000
+# One message that is younger than this is simply answered.
+_STALE_SECONDS = 60.0
 
 
 class Intake:
@@ -59,6 +61,9 @@ class Intake:
         self._floor = 0
         self._held: dict[ThreadRef, list[tuple[int, Inbound]]] = {}
         self._lines: dict[ThreadRef, deque[tuple[int, Inbound]]] = {}
+        # Prompts that were sent before beambot began, by thread: when each was sent.
+        self._late: dict[ThreadRef, list[float]] = {}
+        self._begun = 0.0
         self._tasks: TaskGroup
 
     async def put(self, inbound: Inbound) -> bool:
@@ -75,6 +80,7 @@ class Intake:
 
     async def run(self) -> None:
         """Take what an earlier run left, then what arrives: in order in a thread, no thread waits for another."""
+        self._begun = self._house.clock.now()
         async with anyio.create_task_group() as self._tasks:
             while True:
                 self._arrived = anyio.Event()
@@ -103,6 +109,20 @@ class Intake:
             await self._take(*line[0])
             line.popleft()
         del self._lines[thread]
+        if thread in self._late:
+            await alone(self._say_late, thread, self._late.pop(thread))
+
+    async def _say_late(self, thread: ThreadRef, sent: list[float]) -> None:
+        """What was sent while beambot was away is worked off in order; whoever sent it may not want it any more."""
+        ago = self._house.clock.now() - min(sent)
+        if len(sent) == 1 and ago < _STALE_SECONDS:
+            return
+        many = f"{len(sent)} messages were" if len(sent) > 1 else "A message was"
+        words = f"{many} sent while beambot was away, the first {duration(ago)} ago. They are worked off in order."
+        buttons = (
+            (Button("Drop what still waits", "cmd:/drop all", style="danger"), Button("Queue", "cmd:/queue")),
+        )
+        await self._house.say([thread], Notice(words), buttons=buttons)
 
     async def _left_over(self) -> list[tuple[int, Inbound]]:
         # Noted before the look: what ends while the database reads would else seem to be left over.
@@ -215,6 +235,8 @@ class Intake:
         if files is None:
             return True
         await self._enqueue(number, session, member, thread, message, _for_agent(text), files)
+        if inbound.at < self._begun:
+            self._late.setdefault(thread, []).append(inbound.at)
         return True
 
     async def _enqueue(
@@ -288,8 +310,28 @@ class Intake:
             return
         if await self._house.store.turns.update(turn.id, expect="queued", text=_for_agent(text)):
             await self._house.say([thread], "The queued prompt was changed.")
-        elif turn.state == "running":
-            await self._house.say([thread], "That prompt is running already: send the correction as a new message.")
+        elif turn.state in ("handed", "running"):
+            await self._offer_correction(thread, turn, _for_agent(text))
+
+    async def _offer_correction(self, thread: ThreadRef, turn: TurnRow, text: str) -> None:
+        """It is too late to change what the agent has: the new words are kept, for one press."""
+        if text == turn.text:
+            return
+        fresh = TurnRow(
+            id=self._house.ids.new(),
+            session=turn.session,
+            text=text,
+            member=turn.member,
+            thread=thread,
+            message=turn.message,
+            state="cancelled",
+            note="a correction that was not sent",
+            created_at=self._house.clock.now(),
+        )
+        await self._house.store.turns.add(fresh)
+        words = Notice("That prompt is running already. Shall the agent get it as you wrote it now?", level="ask")
+        buttons = ((Button("Send the correction", f"cmd:/again {fresh.id}", style="primary"),),)
+        await self._house.say([thread], words, buttons=buttons)
 
     async def _deleted(self, thread: ThreadRef, member: MemberRow, message: str) -> None:
         turn = await self._house.store.turns.by_message(thread, message)

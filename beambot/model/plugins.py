@@ -90,11 +90,15 @@ class AdapterSpec(Struct, frozen=True, kw_only=True):
 
 
 class PlatformSpec(Struct, frozen=True, kw_only=True):
-    """A platform behind its entry point: one constant. `command` is run by `beambot NAME …`."""
+    """A platform behind its entry point: one constant. `command` is run by `beambot NAME …`.
+
+    `simulate` is run by `beambot simulate NAME …`: a server of that chat on this machine, to try things with.
+    """
 
     name: str
     summary: str
     configure: Callable[[ConfigSection], Any]
     create: Callable[[Any, PluginContext], ChatPlatform]
     command: PluginCommand | None = None
+    simulate: PluginCommand | None = None
     api_version: int = API_VERSION

@@ -145,6 +145,15 @@ class BackendAdapter(Protocol):
 
 
 @runtime_checkable
+class HandsOff(Protocol):
+    """An adapter whose sessions can go on in a terminal."""
+
+    def continue_command(self, agent_session: str, folder: Path) -> str:
+        """The exact line that a person types there."""
+        ...
+
+
+@runtime_checkable
 class Interruptible(Protocol):
     """Can be stopped in mid-turn; the turn then ends with a result."""
 
@@ -241,6 +250,10 @@ class SessionHost(Protocol):
         """As `BackendAdapter.list_resumable`."""
         ...
 
+    def continue_command(self, adapter: str, agent_session: str, folder: Path) -> str:
+        """As `HandsOff.continue_command`; nothing where the agent has no such line."""
+        ...
+
 
 # ── chats ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -254,6 +267,21 @@ class Inbox(Protocol):
         False: it was seen before; acknowledge it all the same.
         """
         ...
+
+
+class Check(Struct, frozen=True):
+    """One thing that a platform found out about itself, for `doctor`."""
+
+    level: Literal["ok", "warn", "error"]
+    text: str
+    fix: str = ""
+
+
+@runtime_checkable
+class SelfChecking(Protocol):
+    """A platform that can tell how it is set up, without receiving anything."""
+
+    async def check(self) -> Sequence[Check]: ...
 
 
 class StreamLimits(Struct, frozen=True):

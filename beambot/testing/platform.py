@@ -282,11 +282,24 @@ class FakePlatform:
         self, body: AnyInbound, who: str, thread: ThreadRef | None, update: str, *, private: bool = True
     ) -> bool:
         """Anything at all comes in."""
+        return await self.receive_at(
+            body, at=self.clock.now(), update=update, who=who, thread=thread, private=private
+        )
+
+    async def receive_at(
+        self,
+        body: AnyInbound,
+        *,
+        at: float,
+        update: str,
+        who: str = "1",
+        thread: ThreadRef | None = None,
+        private: bool = True,
+    ) -> bool:
+        """What was sent at some other time comes in now."""
         await self._ready.wait()
         assert self._inbox is not None
-        inbound = Inbound(
-            update, Sender(who, f"user {who}"), thread or self.thread(), self.clock.now(), body, private
-        )
+        inbound = Inbound(update, Sender(who, f"user {who}"), thread or self.thread(), at, body, private)
         return await self._inbox.put(inbound)
 
     def thread(self, chat: str = "c1", thread: str = "") -> ThreadRef:

@@ -20,6 +20,7 @@ from beambot.config.load import PAIR
 from beambot.control.lock import owner_of
 from beambot.errors import BeambotError, ConfigError
 from beambot.model.plugins import PluginContext
+from beambot.model.ports import SelfChecking
 from beambot.registry import Registry
 from beambot.store import Store
 
@@ -43,6 +44,7 @@ async def examine(given: str | None, registry: Registry) -> list[Finding]:
     if config is not None:
         findings += await _store(config)
         findings += await _agents(config, registry)
+        findings += await _chats(config, registry)
         findings += await _people(config)
     return findings
 
@@ -158,6 +160,29 @@ async def _probe(entry: AdapterEntry, config: Config, registry: Registry, *, nee
     if probe.logged_in is False:
         return Finding("warn", "agent", f"{text}: not logged in", probe.fix or "log in with its own program")
     return Finding("ok", "agent", text, probe.fix)
+
+
+async def _chats(config: Config, registry: Registry) -> list[Finding]:
+    """What the enabled platforms find out about themselves."""
+    found: list[Finding] = []
+    for entry in config.platforms.values():
+        if not entry.enabled:
+            continue
+        context = PluginContext(home=config.home / "platforms" / entry.name, clock=SystemClock(), ids=RandomIds())
+        try:
+            chat: object = registry.platform(entry.name).create(entry.settings, context)
+            if not isinstance(chat, SelfChecking):
+                continue
+            with anyio.fail_after(PROBE_SECONDS):
+                found += [Finding(check.level, "chat", check.text, check.fix) for check in await chat.check()]
+        except TimeoutError:
+            fix = "see whether this machine reaches the chat's server"
+            found.append(Finding("error", "chat", f"{entry.name} said nothing within {PROBE_SECONDS:g} s", fix))
+        except BeambotError as error:
+            found.append(Finding("error", "chat", f"{entry.name}: {error.message}", error.fix))
+        except Exception as error:
+            found.append(Finding("error", "chat", f"{entry.name}: {type(error).__name__}: {error}", "report it"))
+    return found
 
 
 async def _people(config: Config) -> list[Finding]:

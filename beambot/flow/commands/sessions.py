@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from beambot.flow.commands.table import Command, Desk
+from beambot.flow.commands.elsewhere import ELSEWHERE, offer_foreign
+from beambot.flow.commands.table import Command, Desk, short
 from beambot.model.ids import MessageRef
 from beambot.model.outbound import Button, Fact, Facts, Notice, duration
 from beambot.store.records import SessionRow, TurnRow
@@ -47,7 +48,7 @@ async def stop_all(desk: Desk, row: SessionRow) -> bool:
     if dropped:
         count = len(dropped)
         words = f"{count} queued prompt{'s were' if count != 1 else ' was'} dropped too."
-        buttons = tuple((Button(f"Send: {_short(t.text, 30)}", f"cmd:/again {t.id}"),) for t in dropped[:5])
+        buttons = tuple((Button(f"Send: {short(t.text, 30)}", f"cmd:/again {t.id}"),) for t in dropped[:5])
         await desk.say(Notice(words, level="warning"), buttons=buttons)
     return stopped or bool(dropped)
 
@@ -86,7 +87,7 @@ async def sessions(desk: Desk, args: str) -> None:
         Fact(r.id, f"{r.title or 'untitled'} · {r.project} · {r.state} · {duration(now - r.used_at)} ago")
         for r in rows[:10]
     )
-    buttons = tuple((Button(f"Open {_short(r.title or r.id, 40)}", f"cmd:/resume {r.id}"),) for r in rows[:5])
+    buttons = tuple((Button(f"Open {short(r.title or r.id, 40)}", f"cmd:/resume {r.id}"),) for r in rows[:5])
     await desk.say(Notice("Sessions, newest first"), Facts(facts), buttons=buttons)
 
 
@@ -96,6 +97,7 @@ async def resume(desk: Desk, args: str) -> None:
         here = await desk.threads.current(desk.thread)
         if here is None:
             await sessions(desk, "")
+            await offer_foreign(desk)
             return
         row: SessionRow | None = here
     else:
@@ -156,7 +158,7 @@ async def queue(desk: Desk, args: str) -> None:
     if not waiting:
         await desk.say("Nothing is queued.")
         return
-    facts = tuple(Fact(f"{number}.", _short(turn.text, 100)) for number, turn in enumerate(waiting, 1))
+    facts = tuple(Fact(f"{number}.", short(turn.text, 100)) for number, turn in enumerate(waiting, 1))
     buttons = tuple(
         (Button(f"Drop {number}", f"cmd:/drop {turn.id}", style="danger"),)
         for number, turn in enumerate(waiting[:10], 1)
@@ -165,12 +167,18 @@ async def queue(desk: Desk, args: str) -> None:
 
 
 async def drop(desk: Desk, args: str) -> None:
-    """/drop TURN: it will not be sent."""
+    """/drop TURN: it will not be sent; /drop all: nothing that waits will."""
+    if args == "all":
+        row = await desk.session()
+        waiting = await desk.house.store.turns.queued(row.id) if row is not None else []
+        gone = [turn for turn in waiting if await _drop(desk, turn)]
+        await desk.say(f"Dropped {len(gone)} of what was queued." if gone else "Nothing is queued.")
+        return
     turn = await _turn(desk, args)
     if turn is None:
         return
     if await _drop(desk, turn):
-        await desk.say(f"Dropped: {_short(turn.text, 100)}")
+        await desk.say(f"Dropped: {short(turn.text, 100)}")
     else:
         await desk.say(f"It is {turn.state} already.")
 
@@ -232,7 +240,7 @@ async def _named(desk: Desk, prefix: str) -> SessionRow | None:
     if not found:
         await desk.warn(f"There is no session {prefix[:40]!r} for you. /sessions lists them.")
         return None
-    buttons = tuple((Button(f"{r.id} {_short(r.title, 30)}", f"cmd:/resume {r.id}"),) for r in found[:8])
+    buttons = tuple((Button(f"{r.id} {short(r.title, 30)}", f"cmd:/resume {r.id}"),) for r in found[:8])
     await desk.say(Notice("Which one?", level="ask"), buttons=buttons)
     return None
 
@@ -256,11 +264,6 @@ async def _drop(desk: Desk, turn: TurnRow) -> bool:
     return dropped
 
 
-def _short(text: str, length: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= length else line[: length - 1] + "…"
-
-
 COMMANDS = (
     Command("new", "participant", "begin a new session here", new, "[project] [adapter]"),
     Command("stop", "participant", "stop what is running", stop),
@@ -270,6 +273,7 @@ COMMANDS = (
     Command("queue", "observer", "what waits to be sent", queue),
     Command("title", "participant", "name this session", title, "words"),
     Command("close", "participant", "end the agent of this session", close),
+    *ELSEWHERE,
     Command("drop", "participant", "take a queued prompt back", drop, "turn", hidden=True),
     Command("again", "participant", "send a prompt once more", again, "turn", hidden=True),
     Command("continue", "participant", "go on after a cut", carry_on, "session turn", hidden=True),

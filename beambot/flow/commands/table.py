@@ -95,6 +95,12 @@ class Commands:
         await desk.warn(words, (buttons,) if buttons else ())
 
 
+def short(text: str, length: int) -> str:
+    """One line of a text, and not more of it than this."""
+    line = " ".join(text.split())
+    return line if len(line) <= length else line[: length - 1] + "…"
+
+
 def parse(text: str) -> tuple[str, str] | None:
     """A line that begins with one slash is a command: its name, and the rest. `//x` is for the agent."""
     line = text.strip()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from beambot.errors import AgentError
 from beambot.model.capabilities import AdapterCapabilities
-from beambot.model.ports import BackendAdapter, BackendSession, OpenOptions, Resumable
+from beambot.model.ports import BackendAdapter, BackendSession, HandsOff, OpenOptions, Resumable
 
 
 class EmbeddedHost:
@@ -30,6 +30,10 @@ class EmbeddedHost:
 
     async def list_resumable(self, adapter: str, folder: Path) -> Sequence[Resumable]:
         return await self._adapter(adapter).list_resumable(folder)
+
+    def continue_command(self, adapter: str, agent_session: str, folder: Path) -> str:
+        found = self._adapters.get(adapter)
+        return found.continue_command(agent_session, folder) if isinstance(found, HandsOff) else ""
 
     def _adapter(self, name: str) -> BackendAdapter:
         found = self._adapters.get(name)
