@@ -19,6 +19,19 @@ from beambot.errors import (
 )
 from beambot.log import get_logger
 from beambot.model import bodies, content, inbound, message, outbound, team
+from beambot.model.abilities import (
+    Answering,
+    CommandSource,
+    Configurable,
+    Forkable,
+    HandsOff,
+    Interruptible,
+    Introspectable,
+    Rewindable,
+    Steerable,
+    TeamObserver,
+    Thinking,
+)
 from beambot.model.capabilities import AdapterCapabilities, Budget, PlatformCapabilities
 from beambot.model.ids import MessageRef, ThreadRef
 from beambot.model.inbound import Attachment, Inbound, Sender
@@ -35,33 +48,22 @@ from beambot.model.plugins import (
 )
 from beambot.model.ports import (
     Answer,
-    Answering,
     BackendAdapter,
     BackendSession,
     ChatPlatform,
     Check,
     Clock,
-    CommandSource,
-    Configurable,
     File,
-    Forkable,
-    HandsOff,
     IdSource,
     Inbox,
-    Interruptible,
-    Introspectable,
     OpenOptions,
     OpenStream,
     Probe,
     Prompt,
     Resumable,
-    Rewindable,
     SelfChecking,
-    Steerable,
     Streaming,
     StreamLimits,
-    TeamObserver,
-    Thinking,
 )
 from beambot.render import markdown
 

@@ -39,7 +39,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "simulate": (
         "beambot.cli.plugin:run_simulate",
         "run a server of a chat on this machine, to try beambot without an account",
-        "beambot simulate telegram\nbeambot simulate telegram --port 9000",
+        "beambot simulate NAME\nbeambot simulate NAME --help",
     ),
     "audit": (
         "beambot.cli.audit:run",

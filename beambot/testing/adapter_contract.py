@@ -17,6 +17,7 @@ from pathlib import Path
 
 import anyio
 
+from beambot.model.abilities import Answering, Interruptible
 from beambot.model.bodies import (
     AskCancelled,
     AskResolved,

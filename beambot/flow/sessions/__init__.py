@@ -13,9 +13,10 @@ from beambot.flow.house import House
 from beambot.flow.sessions.live import LiveSession
 from beambot.flow.sessions.pump import AskDesk
 from beambot.flow.waiting import alone
+from beambot.model.abilities import Answering, Configurable
 from beambot.model.bodies import SessionInit
 from beambot.model.ids import MessageRef, ThreadRef
-from beambot.model.ports import Answer, Answering, Configurable
+from beambot.model.ports import Answer
 from beambot.store.records import TurnRow
 
 

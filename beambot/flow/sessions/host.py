@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from beambot.errors import AgentError
+from beambot.model.abilities import HandsOff
 from beambot.model.capabilities import AdapterCapabilities
-from beambot.model.ports import BackendAdapter, BackendSession, HandsOff, OpenOptions, Resumable
+from beambot.model.ports import BackendAdapter, BackendSession, OpenOptions, Resumable
 
 
 class EmbeddedHost:

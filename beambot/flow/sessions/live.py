@@ -15,9 +15,10 @@ from beambot.flow.sessions.agent import Agent
 from beambot.flow.sessions.pump import AskDesk, Pump
 from beambot.flow.waiting import alone, wait_for
 from beambot.log import get_logger
+from beambot.model.abilities import Interruptible, Steerable
 from beambot.model.ids import MessageRef, ThreadRef
 from beambot.model.outbound import Button, Notice, Receipt
-from beambot.model.ports import BackendSession, File, Interruptible, Prompt, Steerable
+from beambot.model.ports import BackendSession, File, Prompt
 from beambot.render.compose import after_cut
 from beambot.store.records import SessionRow, SessionState, TurnRow
 
