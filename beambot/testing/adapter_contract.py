@@ -41,10 +41,8 @@ from beambot.model.message import WORK, UnifiedMessage
 from beambot.model.plugins import PluginContext
 from beambot.model.ports import (
     Answer,
-    Answering,
     BackendAdapter,
     BackendSession,
-    Interruptible,
     OpenOptions,
     Prompt,
 )
