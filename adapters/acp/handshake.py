@@ -48,7 +48,7 @@ async def initialize(peer: Peer) -> schema.Initialized:
     capabilities = {
         "fs": {"readTextFile": True, "writeTextFile": True},
         "terminal": True,
-        "elicitation": {"form": {}},
+        "elicitation": {"form": {}, "url": {}},
     }
     params = {
         "protocolVersion": PROTOCOL_VERSION,

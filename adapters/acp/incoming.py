@@ -206,13 +206,14 @@ class Incoming:
 
     def _elicitation(self, request: Request, asked: schema.Elicitation) -> None:
         fields = asks.form_fields(asked)
-        if asked.mode != "form" or not fields:
-            request.fail(INVALID_PARAMS, "only forms with fields can be asked here")
+        page = asked.mode == "url" and bool(asked.url)
+        if not page and (asked.mode != "form" or not fields):
+            request.fail(INVALID_PARAMS, "only forms with fields and pages with an address can be asked here")
         elif self.opening or (self.interrupted and self.translator.turn):
             request.reply({"action": "cancel"})
         else:
             ask = self._ask(asks.OpenAsk(request, fields=fields))
-            self.emit(self.translator.work([asks.question(ask, asked)]))
+            self.emit(self.translator.work([asks.page(ask, asked) if page else asks.question(ask, asked)]))
             self._watch_quiet()
 
     def _ask(self, ask: asks.OpenAsk) -> str:

@@ -231,12 +231,13 @@ class Permission(Wire):
 
 
 class Elicitation(Wire):
-    """elicitation/create: a form, described by a flat JSON schema."""
+    """elicitation/create: a form, described by a flat JSON schema, or a page that a person has to open."""
 
     message: str = ""
     mode: str = "form"
     requested_schema: dict[str, Any] = {}
     tool_call_id: str | None = None
+    url: str = ""
 
 
 class ReadFile(Wire):

@@ -14,6 +14,7 @@ WORDS: dict[str, str] = {
     "write FILE": "ask for permission, showing the change, then write the file",
     "run COMMAND": "ask for permission, then run the command (up to ` then ` or the end of the line)",
     "ask": "ask a question with choices",
+    "login": "ask to be logged in on a page",
     "plan": "work through a checklist and have a plan approved",
     "slow SECONDS": "work slowly; stop it whenever you like",
     "team": "let three helpers work, nested under one tool",
@@ -27,7 +28,7 @@ _STEP = re.compile(
     r"|(?P<write>(?<![\w-])write[ \t]+(?P<file>[^\s,;]+))"
     r"|(?P<words>(?<![\w-])words[ \t]+(?P<count>\d{1,6})\b)"
     r"|(?P<slow>(?<![\w-])slow(?:[ \t]+(?P<seconds>\d{1,5}(?:\.\d+)?))?\b)"
-    r"|(?<![\w-])(?P<plain>markdown|think|look|ask|plan|team|fail|crash)(?![\w-])",
+    r"|(?<![\w-])(?P<plain>markdown|think|look|ask|login|plan|team|fail|crash)(?![\w-])",
     re.IGNORECASE,
 )
 

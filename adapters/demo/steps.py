@@ -210,6 +210,21 @@ async def ask(turn: Turn, _: str) -> None:
     await turn.say(f"You chose **{answer}**.\n" if answer else "You did not choose, so I take none.\n")
 
 
+async def login(turn: Turn, _: str) -> None:
+    if (turn.client.get("elicitation") or {}).get("url") is None:
+        await turn.say("Nobody can open a page for me here.\n")
+        return
+    reply = await turn.request(
+        "elicitation/create",
+        mode="url",
+        message="The demo needs no account; press the button all the same.",
+        url="https://example.org/device?code=DEMO-1234",
+        elicitationId=turn.new_id(),
+    )
+    done = reply.get("action") == "accept"
+    await turn.say("Thank you, I am logged in.\n" if done else "Then I go on without an account.\n")
+
+
 async def plan(turn: Turn, _: str) -> None:
     todo = ("Read the code", "Write a test", "Make it pass")
     text = "\n".join(f"{number}. {entry}" for number, entry in enumerate(todo, 1))
@@ -287,6 +302,7 @@ STEPS: dict[str, Callable[[Turn, str], Awaitable[None]]] = {
     "write": write,
     "run": run,
     "ask": ask,
+    "login": login,
     "plan": plan,
     "slow": slow,
     "team": team,

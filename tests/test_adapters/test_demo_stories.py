@@ -113,6 +113,17 @@ async def test_closing_the_session_ends_its_terminals_too(world):
     await world.gone(pid)
 
 
+@pytest.mark.parametrize(("verdict", "words"), [("allow", "I am logged in"), ("deny", "without an account")])
+async def test_a_page_to_log_in_on_is_an_ask_and_the_agent_hears_how_it_ended(world, verdict, words):
+    session, hears = await world.open(world.demo())
+    await session.send(Prompt("t", "login"))
+    asked = (await hears.until_body(bodies.LoginRequest)).body
+    assert asked.url.startswith("https://example.org/device")
+    assert await session.answer(Answer(ask=asked.ask, verdict=verdict, by="ann"))
+    await hears.until_body(bodies.Result)
+    assert words in hears.text("t")
+
+
 async def test_a_question_is_asked_as_a_question_and_its_answer_reaches_the_agent(world):
     session, hears = await world.open(world.demo())
     await session.send(Prompt("t", "ask"))

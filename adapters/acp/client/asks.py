@@ -82,6 +82,11 @@ def question(ask: str, asked: schema.Elicitation) -> bodies.Question:
     return bodies.Question(ask, items, title=asked.message)
 
 
+def page(ask: str, asked: schema.Elicitation) -> bodies.LoginRequest:
+    """A page that somebody has to open before the agent can go on."""
+    return bodies.LoginRequest(ask, asked.message, asked.url)
+
+
 def form_fields(asked: schema.Elicitation) -> dict[str, Any]:
     """The fields of a form, by name."""
     found = asked.requested_schema.get("properties")
@@ -94,6 +99,8 @@ def filled(fields: dict[str, Any], answer: Answer) -> dict[str, Any]:
     """The reply to elicitation/create."""
     if answer.verdict == "deny":
         return {"action": "decline"}
+    if not fields:
+        return {"action": "accept"}
     given = dict(answer.fields)
     if not given and len(fields) == 1 and (answer.option or answer.text):
         given = {next(iter(fields)): (answer.option or answer.text,)}
