@@ -64,6 +64,7 @@ from beambot.model.ports import (
     SelfChecking,
     Streaming,
     StreamLimits,
+    Topical,
 )
 from beambot.render import markdown
 
@@ -126,6 +127,7 @@ __all__ = [
     "ThreadGone",
     "ThreadRef",
     "ThreadState",
+    "Topical",
     "UnifiedMessage",
     "Unreachable",
     "bodies",

@@ -107,6 +107,7 @@ async def serve(
             rooms.sessions.start(inner, rooms.asks)
             await recover(house, rooms.sessions, rooms.asks)
             inner.start_soon(rooms.asks.run)
+            inner.start_soon(rooms.sessions.show_typing)
             inner.start_soon(rooms.intake.run)
             await stop.wait()
             with anyio.move_on_after(_STOP_SECONDS - _DRAIN_SECONDS):

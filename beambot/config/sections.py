@@ -143,7 +143,8 @@ def _own_policies(
         return None, None
     own = section.section("asks")
     normal = _policy(own, members, everywhere.normal)
-    default = everywhere.dangerous if normal == everywhere.normal else normal
+    # Whoever asks more of the dangerous everywhere does not lose it to a project that says nothing about it.
+    default = normal if everywhere.dangerous == everywhere.normal else everywhere.dangerous
     dangerous = _policy_in(own.section("dangerous"), members, default)
     own.finish()
     return normal, dangerous

@@ -14,6 +14,7 @@ from beambot.errors import BeambotError, PlatformError, StoreError
 from beambot.flow.asks import Asks
 from beambot.flow.commands import Desk, parse
 from beambot.flow.commands.agents import TABLE
+from beambot.flow.corrections import Corrections
 from beambot.flow.house import House
 from beambot.flow.people import People
 from beambot.flow.sessions import Sessions
@@ -54,6 +55,7 @@ class Intake:
         self._threads = threads
         self._asks = asks
         self._people = People(house)
+        self._corrections = Corrections(house)
         self._files = files
         self._arrived = anyio.Event()
         self._fresh: list[tuple[int, Inbound]] = []
@@ -175,12 +177,16 @@ class Intake:
             await self._house.delivery.unpark(inbound.thread)
         match inbound.body:
             case TextIn(message=message, text=text, reply_to=reply_to, attachments=attachments):
-                if (command := parse(text)) is not None:
+                command = parse(text)
+                # A path is an answer too: what is no command of ours may be one, where it replies to a card.
+                if command is not None and (not reply_to or TABLE.knows(command[0])):
                     return await self._command(number, inbound, member, *command)
                 said = await self._asks.replied(member, inbound.thread, reply_to, text) if reply_to else None
                 if said is not None:
                     await self._house.say([inbound.thread], said)
                     return True
+                if command is not None:
+                    return await self._command(number, inbound, member, *command)
                 return await self._prompt(number, inbound, member, message, text, attachments)
             case AttachmentIn(message=message, attachments=attachments):
                 return await self._prompt(number, inbound, member, message, "", attachments)
@@ -192,9 +198,9 @@ class Intake:
                 said = await self._asks.filled(member, inbound.thread, message, data, fields)
                 await self._ack(inbound.thread.platform, handle, said)
             case EditedIn(message=message, text=text):
-                await self._edited(inbound.thread, member, message, text)
+                await self._corrections.edited(inbound.thread, member, message, for_agent(text))
             case DeletedIn(message=message):
-                await self._deleted(inbound.thread, member, message)
+                await self._corrections.deleted(inbound.thread, member, message)
             case MemberIn(change=change):
                 log.info("member", change=change, who=inbound.sender.id)
         return True
@@ -234,7 +240,7 @@ class Intake:
         files = await self._fetch(thread, attachments) if attachments else b""
         if files is None:
             return True
-        await self._enqueue(number, session, member, thread, message, _for_agent(text), files)
+        await self._enqueue(number, session, member, thread, message, for_agent(text), files)
         if inbound.at < self._begun:
             self._late.setdefault(thread, []).append(inbound.at)
         return True
@@ -304,42 +310,6 @@ class Intake:
             fetched.append((str(path), path.name, mime))
         return msgspec.json.encode(fetched)
 
-    async def _edited(self, thread: ThreadRef, member: MemberRow, message: str, text: str) -> None:
-        turn = await self._house.store.turns.by_message(thread, message)
-        if turn is None or turn.member != member.name:
-            return
-        if await self._house.store.turns.update(turn.id, expect="queued", text=_for_agent(text)):
-            await self._house.say([thread], "The queued prompt was changed.")
-        elif turn.state in ("handed", "running"):
-            await self._offer_correction(thread, turn, _for_agent(text))
-
-    async def _offer_correction(self, thread: ThreadRef, turn: TurnRow, text: str) -> None:
-        """It is too late to change what the agent has: the new words are kept, for one press."""
-        if text == turn.text:
-            return
-        fresh = TurnRow(
-            id=self._house.ids.new(),
-            session=turn.session,
-            text=text,
-            member=turn.member,
-            thread=thread,
-            message=turn.message,
-            state="cancelled",
-            note="a correction that was not sent",
-            created_at=self._house.clock.now(),
-        )
-        await self._house.store.turns.add(fresh)
-        words = Notice("That prompt is running already. Shall the agent get it as you wrote it now?", level="ask")
-        buttons = ((Button("Send the correction", f"cmd:/again {fresh.id}", style="primary"),),)
-        await self._house.say([thread], words, buttons=buttons)
-
-    async def _deleted(self, thread: ThreadRef, member: MemberRow, message: str) -> None:
-        turn = await self._house.store.turns.by_message(thread, message)
-        if turn is not None and turn.member == member.name:
-            now = self._house.clock.now()
-            if await self._house.store.turns.update(turn.id, expect="queued", state="cancelled", ended_at=now):
-                await self._house.say([thread], "The queued prompt was taken back.")
-
     # ── commands and presses ─────────────────────────────────────────────────────────────────────
 
     async def _command(self, number: int | None, inbound: Inbound, member: MemberRow, name: str, args: str) -> bool:
@@ -353,6 +323,7 @@ class Intake:
             member,
             inbound.thread,
             self._release,
+            lambda thread: thread in self._held,
             prompt,
         )
         await TABLE.run(desk, name, args)
@@ -394,6 +365,6 @@ class Intake:
         await self._house.say([thread], Notice(text, level="warning"))
 
 
-def _for_agent(text: str) -> str:
+def for_agent(text: str) -> str:
     """`//compact` is the agent's own /compact."""
     return text[1:] if text.startswith("//") else text

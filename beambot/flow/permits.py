@@ -7,10 +7,10 @@ import os
 import anyio
 import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from beambot.flow.house import House
-from beambot.model.bodies import LoginRequest, PermissionRequest
+from beambot.model.bodies import LoginRequest, PermissionRequest, Question
 from beambot.model.encoding import encode
 from beambot.model.message import Ask
 from beambot.model.settings import OWNERS, AskPolicy
@@ -49,7 +49,10 @@ class Permits:
         normal, dangerous = self._policies(session.project)
         if not isinstance(body, PermissionRequest):
             policy = AskPolicy(who=(OWNERS,)) if isinstance(body, LoginRequest) else normal
-            return Wanted(content_digest(encode(body)), policy)
+            if isinstance(body, Question):
+                policy = replace(policy, people=1)
+            # The same again has another id.
+            return Wanted(content_digest(encode(replace(body, ask=""))), policy)
         call = await anyio.to_thread.run_sync(call_of, body, session.folder, os.path.realpath)
         warnings = risks(call)
         grave = any(risk.grave for risk in warnings)

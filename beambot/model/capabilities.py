@@ -61,7 +61,8 @@ class PlatformCapabilities(Struct, frozen=True, kw_only=True):
 
     `own_stop`: its surface has a stop control. `reactions_counted`: they use up the budgets as messages do.
     `coloured_diff`: it shows a `Change` in colours by itself. `native_stream`: it has streams of its own.
-    `form_text`: how many characters a text field of a form takes.
+    `form_text`: how many characters a text field of a form takes. `change_lines` and `change_text`: how much of a
+    `Change` it shows.
     """
 
     text_limit: int = 4000
@@ -80,6 +81,8 @@ class PlatformCapabilities(Struct, frozen=True, kw_only=True):
     typing: bool = False
     private_ack: bool = False
     coloured_diff: bool = False
+    change_lines: int = 28
+    change_text: int = 850
     commands: bool = False
     history: bool = False
     upload_bytes: int = 0

@@ -198,6 +198,15 @@ class SelfChecking(Protocol):
     async def check(self) -> Sequence[Check]: ...
 
 
+@runtime_checkable
+class Topical(Protocol):
+    """A platform in some of whose chats each session has a place of its own."""
+
+    def has_topics(self, thread: ThreadRef) -> bool:
+        """Whether a new session beside this thread gets a thread of its own, by `open_thread`. Pure."""
+        ...
+
+
 class StreamLimits(Struct, frozen=True):
     """How long a stream of the chat's own may last, and how much it may hold (0: as much as a message)."""
 

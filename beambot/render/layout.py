@@ -182,6 +182,9 @@ class _Filler:
                     if blocks and room < self.paper.limit * _SMALL:
                         return tuple(blocks), Cursor(index, offset, opening)
                     piece = piece_of(Piece(opening, text), room - JOINT, self.paper)
+                    if len(piece.text) == len(text) and self._grows(part):
+                        # All that was heard, and perhaps half a word: the next page begins with the whole of it.
+                        piece = near(Piece(opening, text), len(text)) or piece
                     blocks.append(words_block(self.turn, part, piece.opening, piece.text + piece.closing))
                     return tuple(blocks), Cursor(index, offset + len(piece.text), piece.next, piece.closing)
             else:
@@ -289,8 +292,10 @@ class _Filler:
 
     def _rest(self, part: Words, offset: int, opening: str) -> Markdown | None:
         text = part.text.since(offset)
-        growing = part is self.turn.live and not part.complete
-        return words_block(self.turn, part, opening, text, growing=growing) if text else None
+        return words_block(self.turn, part, opening, text, growing=self._grows(part)) if text else None
+
+    def _grows(self, part: Words) -> bool:
+        return part is self.turn.live and not part.complete
 
     def _block(self, part: Part) -> AnyOutBlock | None:
         block = part_block(self.turn, part, self.settings, self.now)

@@ -19,6 +19,14 @@ from beambot.store.records import AskRow
 
 log = get_logger("store")
 
+# What became of an answer: the words in which it is noted.
+TAKEN, NOT_TAKEN, RESTARTED, GIVEN_AGAIN = (
+    "taken",
+    "the agent did not take the answer",
+    "beambot was restarted",
+    "given again",
+)
+
 
 class InboxRepo:
     """Updates of the chats: written down first, acknowledged and handled afterwards."""
@@ -154,10 +162,16 @@ class Asks:
         """The newest answer to the same request that did not reach the agent, if it is not older than this."""
         rows = await self._rows(
             "WHERE session = ? AND digest = ? AND state = 'answered' AND settled_at >= ?"
-            " AND note IN ('the agent did not take the answer', 'beambot was restarted') ORDER BY n DESC LIMIT 1",
-            (session, digest, since),
+            " AND note IN (?, ?) ORDER BY n DESC LIMIT 1",
+            (session, digest, since, NOT_TAKEN, RESTARTED),
         )
         return rows[0] if rows else None
+
+    async def settled(self, since: float, limit: int = 200) -> list[AskRow]:
+        """What was settled lately, newest first."""
+        return await self._rows(
+            "WHERE state != 'open' AND settled_at >= ? ORDER BY settled_at DESC LIMIT ?", (since, limit)
+        )
 
     async def note(self, id: str, note: str) -> None:
         """What became of the answer."""

@@ -15,6 +15,8 @@ Role = Literal["observer", "participant", "approver", "owner"]
 SessionState = Literal["idle", "starting", "working", "waiting", "failed", "closed"]
 TurnOrigin = Literal["person", "schedule", "agent"]
 TurnState = Literal["queued", "handed", "running", "done", "failed", "interrupted", "cancelled", "unsure"]
+# The note of a turn that somebody had the agent take up again.
+SENT_AGAIN = "sent again"
 AskKind = Literal["permission_request", "question", "plan_review", "login_request"]
 AskState = Literal["open", "answered", "cancelled", "void"]
 PairingState = Literal["open", "claimed", "granted", "refused", "void"]

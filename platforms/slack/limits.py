@@ -17,6 +17,8 @@ BUDGETS = (
 )
 
 CAPABILITIES = PlatformCapabilities(
+    change_lines=58,
+    change_text=2900,
     # Of `markdown_text` and of a markdown block.
     text_limit=12_000,
     delete=True,

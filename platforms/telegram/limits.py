@@ -21,6 +21,8 @@ CAPABILITIES = PlatformCapabilities(
     # At most 100 buttons, eight in a row; their data has 64 bytes.
     buttons=100,
     button_bytes=64,
+    change_lines=38,
+    change_text=1900,
     threads=True,
     open_thread=True,
     reactions=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import msgspec
+from msgspec import Struct
 
 from beambot.api import Outgoing
 from beambot.api import markdown as md
@@ -23,25 +24,56 @@ ENTITY_LIMIT = 100
 _ENTITY_COST = -(-TEXT_LIMIT // ENTITY_LIMIT)
 _BETWEEN = "\n\n"
 _NOTHING = "…"
+_LONGEST_NAME = 64
+_PLACEHOLDER = 64
 _BUTTONS, _BUTTONS_IN_ROW, _DATA_BYTES = 100, 8, 64
 
 
-def payload(message: Outgoing) -> Json:
+class Called(Struct, frozen=True):
+    """A person who is called by name at the head of a message."""
+
+    id: int
+    name: str
+
+
+def payload(message: Outgoing, called: Called | None = None) -> Json:
     """Text, entities, keyboard and manner of one message."""
     if message.plain:
-        shown = Formatted(_plain(message))
+        words = _plain(message)
+        shown = Formatted(words, units=units(words))
     else:
-        shown = cut(joined([drawn(block) for block in message.blocks], _BETWEEN), TEXT_LIMIT, ENTITY_LIMIT)
+        shown = joined([drawn(block) for block in message.blocks], _BETWEEN)
+    name = one_line(called.name)[:_LONGEST_NAME] if called is not None else ""
+    lead = units(name) + 1 if name else 0
+    shown = cut(shown, TEXT_LIMIT - lead, ENTITY_LIMIT - bool(name))
+    entities: list[Json] = msgspec.to_builtins(list(shown.entities))
+    if called is not None and name:
+        entities = [
+            {**one, "offset": entity.offset + lead} for one, entity in zip(entities, shown.entities, strict=True)
+        ]
+        entities.insert(0, {"type": "text_mention", "offset": 0, "length": lead - 1, "user": {"id": called.id}})
     arguments: Json = {
-        "text": shown.text or _NOTHING,
+        "text": f"{name}\n{shown.text}".strip() if name else shown.text or _NOTHING,
         "link_preview_options": {"is_disabled": True},
         "disable_notification": not message.loud,
     }
-    if shown.entities:
-        arguments["entities"] = msgspec.to_builtins(list(shown.entities))
-    if rows := keyboard(message.buttons):
-        arguments["reply_markup"] = {"inline_keyboard": rows}
+    if entities:
+        arguments["entities"] = entities
+    if markup := reply_markup(message):
+        arguments["reply_markup"] = markup
     return arguments
+
+
+def reply_markup(message: Outgoing) -> Json:
+    """Buttons, or the field for an answer opened at once: a message has the one or the other."""
+    if rows := keyboard(message.buttons):
+        return {"inline_keyboard": rows}
+    if message.wants_reply:
+        return {
+            "force_reply": True,
+            "input_field_placeholder": one_line(message.wants_reply)[:_PLACEHOLDER] or _NOTHING,
+        }
+    return {}
 
 
 def measure(block: out.AnyOutBlock) -> int:

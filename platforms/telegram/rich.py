@@ -17,7 +17,7 @@ from beambot.api import outbound as out
 from platforms.telegram.drawing import cards
 from platforms.telegram.drawing import rich_model as rich
 from platforms.telegram.drawing.spans import ALERTS, code_lines, one_line, pieces
-from platforms.telegram.outbound import Json, drawn, keyboard
+from platforms.telegram.outbound import Json, drawn, reply_markup
 
 RICH_LIMIT = 32_768
 BLOCK_LIMIT = 500
@@ -59,9 +59,14 @@ def rich_payload(message: Outgoing) -> Json:
         },
         "disable_notification": not message.loud,
     }
-    if rows := keyboard(message.buttons):
-        arguments["reply_markup"] = {"inline_keyboard": rows}
+    if markup := reply_markup(message):
+        arguments["reply_markup"] = markup
     return arguments
+
+
+def fits(message: Outgoing) -> bool:
+    """Whether the rich form shows all of it."""
+    return sum(map(rich_measure, message.blocks)) <= RICH_LIMIT
 
 
 def rich_measure(block: out.AnyOutBlock) -> int:

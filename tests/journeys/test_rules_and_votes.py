@@ -80,7 +80,7 @@ async def test_a_denial_for_later_beats_a_permission_for_later(tmp_path: Path) -
         await world.sees("all done")
         assert [answer.verdict for answer in world.agent.last.answers] == ["deny", "deny"]
         assert "A rule of user1 denies this" in world.agent.last.answers[1].text
-        assert world.chat.shows("Denied by a rule of user1")
+        await world.sees("Denied by a rule of user1")
 
 
 async def test_only_an_owner_decides_for_every_project(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import anyio
 
+from beambot.errors import PlatformError
 from beambot.model.bodies import (
     AskOption,
     PermissionRequest,
@@ -146,7 +147,7 @@ async def test_a_question_is_answered_by_its_form_and_by_a_reply(tmp_path: Path)
         await world.sees("Which colour?")
         card = next(r for r, m in world.chat.messages() if m.form is not None)
         await world.chat.fills(card, {"q1": ("Blue", "Red"), "q2": ("because",), "q9": ("forged",)})
-        await world.sees("Answered: Blue; because by user1")
+        await world.sees(". Blue; because")
         assert world.agent.last.answers[0].fields == {"q1": ("Blue",), "q2": ("because",)}
 
 
@@ -160,7 +161,7 @@ async def test_words_answer_a_card_only_as_a_direct_reply(tmp_path: Path) -> Non
         await world.sees("That is not one of the answers.")
         assert world.agent.last.answers == []
         await world.chat.says("no because it is Friday", reply_to=card.message)
-        await world.sees("Denied: because it is Friday by user1")
+        await world.sees(". because it is Friday")
         assert world.agent.last.answers[0].text == "because it is Friday"
 
 
@@ -173,7 +174,7 @@ async def test_an_ask_that_times_out_is_denied_never_allowed(tmp_path: Path) -> 
         await world.clock.advance(40)
         await world.sees("Still waiting for an answer: make deploy")
         await world.clock.advance(90)
-        await world.sees("Denied: nobody answered")
+        await world.sees("Denied by beambot at ")
         assert [answer.verdict for answer in world.agent.last.answers] == ["deny"]
 
 
@@ -192,3 +193,56 @@ async def test_only_so_many_agents_run_at_once_and_the_idle_one_makes_room(tmp_p
         await world.chat.presses("Try again", thread=second)
         await world.until(lambda: world.chat.shows("hello", second))
         assert world.agent.sessions[0].closed
+
+
+class Forum(FakePlatform):
+    """A chat in which each session has a topic of its own."""
+
+    refuses = False
+
+    def has_topics(self, thread: ThreadRef) -> bool:
+        return thread.chat == "forum"
+
+    async def open_thread(self, chat: ThreadRef, title: str) -> ThreadRef:
+        if self.refuses:
+            raise PlatformError("the bot may not open topics")
+        return await super().open_thread(chat, title)
+
+
+async def test_a_new_session_gets_a_topic_of_its_own_where_there_are_topics(tmp_path: Path) -> None:
+    clock = FakeClock()
+    chat = Forum(clock)
+    async with World(tmp_path, [Emit(TextDelta("hello")), Emit(Result())], clock=clock, platforms=[chat]) as world:
+        main = chat.thread("forum")
+        await chat.says("/new", thread=main)
+        await world.until(lambda: chat.shows("has a place of its own beside this one", main))
+        (topic,) = [ref for ref in {ref.thread for ref in chat._messages} if ref.thread]
+        assert chat.shows("New session", topic)
+        await chat.says("go", thread=topic)
+        await world.until(lambda: chat.shows("hello", topic))
+        await world.until(lambda: chat.titles[topic.key] == "go")
+        await chat.says("/close", thread=topic)
+        await world.until(lambda: "closed" in chat.states.get(topic.key, []))
+        await chat.says("/new", thread=chat.thread("plain"))
+        await world.until(lambda: chat.shows("New session", chat.thread("plain")))
+        chat.refuses = True
+        await chat.says("/new", thread=main)
+        await world.until(lambda: chat.shows("No new thread could be opened, so the session begins here", main))
+        await world.until(lambda: chat.shows("New session", main))
+
+
+async def test_a_chat_says_that_the_agent_works_while_there_is_nothing_new(tmp_path: Path) -> None:
+    gate = anyio.Event()
+    async with World(tmp_path, [Emit(TextDelta("hello")), WaitFor(gate), Emit(Result())]) as world:
+        await world.chat.says("go")
+        await world.sees("hello")
+        assert isinstance(world.clock, FakeClock)
+        await world.clock.advance(10)
+        await world.until(lambda: sum(call.what == "typing" for call in world.chat.calls) >= 2)
+        gate.set()
+        await world.until(lambda: not world.rooms.sessions.running(world.rooms.sessions.alive()[0]))
+        await world.quiet()
+        typed = sum(call.what == "typing" for call in world.chat.calls)
+        await world.clock.advance(30)
+        await world.quiet()
+        assert sum(call.what == "typing" for call in world.chat.calls) == typed

@@ -152,7 +152,7 @@ def test_buttons_fit_into_what_a_chat_gives_back() -> None:
     many = tuple(AskOption("x" * 200, "label " * 40, "other") for _ in range(99))
     for button in buttons(shown(PermissionRequest("x" * 500, "t", options=many))):
         assert len(button.data.encode()) <= 64
-        assert len(button.label) <= 60
+        assert len(button.label) <= 75
     form = question_form(ID, question(item(), item("q2")))
     assert form is not None
     assert len(form.data.encode()) <= 64

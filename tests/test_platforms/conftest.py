@@ -133,3 +133,99 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
         yield stage
     finally:
         await stage.stop()
+
+
+class TelegramStage:
+    """A Telegram platform and its twin. The platform can be stopped and started again in the same folder."""
+
+    def __init__(
+        self, twin: Any, home: Path, settings: dict[str, Any], clock: Any, commands: tuple[Any, ...]
+    ) -> None:
+        from beambot.testing.platform_contract import RecordingInbox as Inbox
+
+        self.twin = twin
+        self.home = home
+        self.settings = settings
+        self.clock = clock
+        self.commands = commands
+        self.inbox = Inbox()
+        self.ana = twin.person("Ana", 11, username="ana_k")
+        self.bo = twin.person("Bo", 12)
+        self._tasks: list[tuple[anyio.CancelScope, anyio.Event]] = []
+        self.error: Exception | None = None
+
+    def make(self) -> Any:
+        from platforms import telegram
+
+        settings = telegram.Settings(
+            token=self.twin.token,
+            base_url=self.twin.base_url,
+            base_file_url=self.twin.base_file_url,
+            **self.settings,
+        )
+        context = PluginContext(home=self.home, clock=self.clock, ids=Ids(), commands=self.commands)
+        self.platform = telegram.create(settings, context)
+        return self.platform
+
+    async def start(self, tasks: anyio.abc.TaskGroup) -> None:
+        platform = self.make()
+        ready, scope, done = anyio.Event(), anyio.CancelScope(), anyio.Event()
+
+        async def run() -> None:
+            with scope:
+                try:
+                    await platform.run(self.inbox, ready.set)
+                except* Exception as group:
+                    self.error = group.exceptions[0]
+                    ready.set()
+            done.set()
+
+        self._tasks.append((scope, done))
+        tasks.start_soon(run)
+        with anyio.fail_after(10):
+            await ready.wait()
+
+    async def stop(self) -> None:
+        for scope, done in self._tasks:
+            scope.cancel()
+            await done.wait()
+        self._tasks.clear()
+        await self.platform.close()
+
+    async def confirmed(self) -> None:
+        """Wait until the platform has confirmed everything to Telegram."""
+        await self.twin.until(lambda: not self.twin.updates.waiting, seconds=10, what="all updates confirmed")
+
+
+@pytest.fixture
+def telegram(tmp_path: Path) -> Callable[..., contextlib.AbstractAsyncContextManager[TelegramStage]]:
+    """`async with telegram() as t:` gives a bot that runs; arguments are settings of the platform."""
+    from beambot.clock import SystemClock
+    from platforms.telegram.twin import UNLIMITED, Twin
+    from platforms.telegram.twin import Settings as TwinSettings
+
+    @contextlib.asynccontextmanager
+    async def stage(
+        *,
+        run: bool = True,
+        clock: Any = None,
+        commands: tuple[Any, ...] = (),
+        twin: Any = None,
+        limits: Any = None,
+        **settings: Any,
+    ) -> AsyncIterator[TelegramStage]:
+        async with Twin(limits=limits or UNLIMITED, settings=twin or TwinSettings()) as server:
+            async with anyio.create_task_group() as tasks:
+                stage = TelegramStage(server, tmp_path / "telegram", settings, clock or SystemClock(), commands)
+                stage.tasks = tasks
+                if run:
+                    await stage.start(tasks)
+                else:
+                    stage.make()
+                try:
+                    yield stage
+                finally:
+                    await stage.stop()
+                    tasks.cancel_scope.cancel()
+
+    return stage

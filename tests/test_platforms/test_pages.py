@@ -128,6 +128,16 @@ def play(chat: Chat, text: str, step: int) -> tuple[list[Outgoing], Turn]:
     return [Outgoing("k", shown[number]) for number in sorted(shown)], turn
 
 
+def test_a_page_does_not_end_within_a_word_that_was_half_heard() -> None:
+    chat = next(chat for chat in CHATS if chat.name == "telegram")
+    words = " ".join(f"**w{2 * n:05d}** *w{2 * n + 1:05d}*" for n in range(60))
+    text = "plain " * 350 + words
+    for heard in range(2700, 3100):
+        messages, _ = play(chat, text, heard)
+        shown = [word for message in messages for word in WORD.findall(visible(chat, chat.payload(message)))]
+        assert shown == WORD.findall(text)
+
+
 @pytest.mark.parametrize("chat", CHATS, ids=lambda chat: chat.name)
 @settings(max_examples=40, deadline=None)
 @given(text=documents(), step=st.sampled_from([97, 400, 3000]))

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Awaitable, Callable
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from beambot.flow.asks.board import Board, policy_of
+from beambot.flow.asks.endings import ending, late
 from beambot.flow.asks.presses import Turn
 from beambot.flow.asks.settling import Settling
 from beambot.flow.house import House
-from beambot.flow.waiting import insist
+from beambot.flow.waiting import alone, insist
 from beambot.model.bodies import PermissionRequest
 from beambot.model.message import Ask
-from beambot.model.outbound import duration
 from beambot.model.ports import Answer
 from beambot.model.settings import AskPolicy
 from beambot.render import asks as cards
-from beambot.render.asks import Settled
-from beambot.state.asks import OUTCOMES, Said, Standing, Voter, refusal, step
+from beambot.state.asks import Said, Standing, Voter, refusal, step
+from beambot.store.messages import NOT_TAKEN
 from beambot.store.records import AskRow, MemberRow
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 _votes = msgspec.json.Decoder(Answer)
-_PLAIN = ("allow", "allow once", "deny", "reject", "yes", "no", "approve", "i have logged in", "cancel")
+
+
+class Told(Struct, frozen=True):
+    """What somebody is told, and whether their word settled the ask."""
+
+    words: str
+    settled: bool = False
 
 
 class Answering:
@@ -48,63 +55,66 @@ class Answering:
         *,
         policy: AskPolicy | None = None,
         edited: PermissionRequest | None = None,
-    ) -> str:
-        """Somebody's word. `edited` is what they allow instead, which its own `policy` is about."""
+        first: Callable[[], Awaitable[object]] | None = None,
+    ) -> Told:
+        """Somebody's word. `edited` is what they allow instead, which its own `policy` is about.
+
+        `first` is done when the word counts, before the agent hears it and can ask for the next thing.
+        """
         store = self._house.store
         standing, voter = await self._standing(row, member, policy, answer)
         if refused := await self._refused(row, standing, voter, answer.verdict):
-            return refused
+            return Told(refused)
         after, effect = step(standing, Said(voter, answer.verdict))
         if effect == "late":
-            return late(row, self._house.clock.now())
-        what = cards.summary(edited or body)
+            return Told(late(row, self._house.clock.now()))
+        what = {"ask": row.id, "what": cards.wanted(edited or body)[:2000], "edited": edited is not None}
         if effect == "noted":
             await store.votes.add(row.id, member.name, _encoder.encode(answer), self._house.clock.now())
-            facts = {"ask": row.id, "what": what, "edited": edited is not None}
-            await store.audit.add("first_yes", member.name, facts)
+            await store.audit.add("first_yes", member.name, what)
             # Somebody else may have said yes in the same moment.
             standing, _ = await self._standing(row, member, policy, answer)
-            if len(standing.yes) < standing.policy.people:
+            missing = standing.policy.people - len(standing.yes)
+            if missing > 0:
                 await self._board.show(row, page=Turn("confirm") if edited is not None else None)
-                return "Your yes is noted. It takes one more person."
+                return Told(
+                    f"Your yes is noted. It takes {'one more person' if missing == 1 else f'{missing} more'}."
+                )
             after = replace(standing, by=" and ".join(standing.yes))
-        by, now = after.by or member.name, self._house.clock.now()
-        outcome = OUTCOMES[answer.verdict]
-        if not await self._settling.claim(row, answer, by):
+        by = after.by or member.name
+        if not await self._settling.claim(row, answer, by, audit={**what, "verdict": answer.verdict}):
             settled = await store.asks.get(row.id)
-            return late(settled, now) if settled is not None else "This is settled already."
-        taken = await self._settling.hand_over(row, answer)
+            now = self._house.clock.now()
+            return Told(late(settled, now) if settled is not None else "This is settled already.")
+        if first is not None:
+            await alone(first)
+        await self._settling.hand_over(row, answer)
         # The agent has its answer: from here on a failing database delays what is shown, and repeats nothing.
-        facts = {"ask": row.id, "outcome": outcome, "taken": taken, "what": what}
-        if edited is not None:
-            facts["edited"] = True
-        await insist(self._house.clock, store.audit.add, "answered", by, facts)
-        words = _outcome(body, answer, outcome, by, now, now - row.created_at)
-        if not taken:
-            words = f"{by} answered, but the agent does not wait for it any more: nothing was done."
-        settled_card = Settled(words, good=taken and outcome != "denied")
-
-        async def show() -> None:
-            await self._board.show(row, settled_card, instead=edited)
-
-        await insist(self._house.clock, show)
+        await insist(self._house.clock, self._board.close, row.id)
         await insist(self._house.clock, self._settling.answer_twins, row, answer, by)
-        return words if taken else "The agent does not wait for this any more."
+        done = await store.asks.get(row.id)
+        if done is None or done.note == NOT_TAKEN:
+            return Told("The agent does not wait for this any more.", settled=True)
+        return Told(ending(done, body)[0].text, settled=True)
 
     async def _standing(
         self, row: AskRow, member: MemberRow, policy: AskPolicy | None = None, answer: Answer | None = None
     ) -> tuple[Standing, Voter]:
-        """How the ask stands, with those who said yes to the very same."""
+        """How the ask stands, with those who said yes to the very same and could still say it."""
         store = self._house.store
-        session = await store.sessions.get(row.session)
         turn = await store.turns.get(row.turn)
-        wanted = answer.input if answer is not None else None
-        yes = tuple(
-            vote.member for vote in await store.votes.of(row.id) if _votes.decode(vote.answer).input == wanted
-        )
-        voter = Voter(member.name, member.role, session is not None and self._house.may_use(member, session))
-        prompter = turn.member if turn is not None else ""
-        return Standing(policy or policy_of(row), prompter, row.state, yes), voter
+        policy, prompter = policy or policy_of(row), turn.member if turn is not None else ""
+        yes: list[str] = []
+        for vote in await store.votes.of(row.id):
+            said, who = _votes.decode(vote.answer), await store.members.by_name(vote.member)
+            same = answer is None or (said.input, said.option) == (answer.input, answer.option)
+            if same and who is not None and not refusal(policy, prompter, await self._voter(row, who)):
+                yes.append(vote.member)
+        return Standing(policy, prompter, row.state, tuple(yes)), await self._voter(row, member)
+
+    async def _voter(self, row: AskRow, member: MemberRow) -> Voter:
+        session = await self._house.store.sessions.get(row.session)
+        return Voter(member.name, member.role, session is not None and self._house.may_use(member, session))
 
     async def _refused(self, row: AskRow, standing: Standing, voter: Voter, verdict: str = "") -> str:
         words = refusal(standing.policy, standing.prompter, voter)
@@ -113,25 +123,11 @@ class Answering:
         await self._house.store.audit.add("answer_refused", voter.name, {"ask": row.id, "verdict": verdict})
         return f"You may not answer this. {words}"
 
-
-def late(row: AskRow, now: float) -> str:
-    """For a press that comes after the end."""
-    ago = duration(now - (row.settled_at or now))
-    if row.state == "answered":
-        return f"Already settled: {row.outcome} by {row.by}, {ago} ago."
-    return f"This is void since {ago}: {row.note or 'the agent withdrew it.'}"
-
-
-def _outcome(body: Ask, answer: Answer, outcome: str, who: str, now: float, took: float) -> str:
-    option = next((o.name for o in cards.choices(body) if o.id == answer.option and o.id), "")
-    words = {"allowed": "Allowed", "denied": "Denied", "answered": "Answered"}[outcome]
-    said = cards.shown_answers(body, answer.fields) if outcome == "answered" else ""
-    if said:
-        words += f": {said}"
-    elif option and option.casefold() not in _PLAIN:
-        words += f" ({option})"
-    if answer.input is not None:
-        words += " as edited"
-    if answer.text:
-        words += f": {answer.text}"
-    return f"{words} by {who} at {time.strftime('%H:%M', time.localtime(now))}, after {duration(took)}."
+    async def may_still(self, row: AskRow, names: list[str]) -> bool:
+        """Whether all of these people could still answer an ask like this one."""
+        turn = await self._house.store.turns.get(row.turn)
+        for name in names:
+            who = await self._house.store.members.by_name(name)
+            if who is None or refusal(policy_of(row), turn.member if turn else "", await self._voter(row, who)):
+                return False
+        return True

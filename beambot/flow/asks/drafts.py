@@ -103,7 +103,7 @@ class Drafts:
         return True
 
     async def say(self, row: AskRow, body: Question, words: str) -> str:
-        """An answer in words to the question that is shown. Gives what is wrong with it."""
+        """An answer in words to the question that is shown. Gives the words for whoever said it."""
         draft = await self.of(row.id)
         if draft.at >= len(body.questions):
             return "All questions have an answer. Press Send, or go back to change one."
@@ -114,7 +114,7 @@ class Drafts:
         before = draft.fields.get(item.id, ()) if item.multiple else ()
         after = tuple(dict.fromkeys((*before, label or words)))
         await self.keep(row.id, replace(draft, fields={**draft.fields, item.id: after}, at=draft.at + 1))
-        return ""
+        return f"Noted for {redact(item.header or item.text)[:60]}."
 
     async def go(self, row: AskRow, body: Question, at: int) -> bool:
         """To another question, or to the end."""

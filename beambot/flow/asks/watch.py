@@ -35,9 +35,9 @@ class Watch:
         settings, now = self._house.asks, self._house.clock.now()
         for row in await self._house.store.asks.open():
             if row.until is not None and now >= row.until:
-                await self._settling.time_out(row)
+                await alone(self._settling.time_out, row)
             elif settings.remind_after_seconds and now - row.created_at >= settings.remind_after_seconds:
-                await self._remind(row)
+                await alone(self._remind, row)
 
     async def _remind(self, row: AskRow) -> None:
         """Once, those who may answer, not in quiet hours, and also after a restart not again."""

@@ -124,5 +124,6 @@ TABLE = Commands(
         Command("audit", "owner", "who decided what, newest first", audit),
         Command("whoami", "observer", "who you are here", whoami),
         Command("help", "observer", "this list", help_),
+        Command("start", "observer", "what there is", help_, hidden=True),
     )
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from beambot.errors import PlatformError
 from beambot.flow.commands.elsewhere import ELSEWHERE, offer_foreign
 from beambot.flow.commands.table import Command, Desk, short
-from beambot.model.ids import MessageRef
+from beambot.model.ids import MessageRef, ThreadRef
 from beambot.model.outbound import Button, Fact, Facts, Notice, duration
-from beambot.store.records import SessionRow, TurnRow
-
-_AGAIN = "sent again"
+from beambot.model.ports import Topical
+from beambot.store.records import SENT_AGAIN, SessionRow, TurnRow
 
 
 async def new(desk: Desk, args: str) -> None:
@@ -30,9 +30,26 @@ async def new(desk: Desk, args: str) -> None:
         await desk.say(Notice(f"{head}Which project?", level="ask"), buttons=buttons)
         return
     project = projects[chosen[0]] if chosen else next(iter(projects.values()))
-    row = await desk.threads.create(desk.thread, desk.member, project, adapter)
-    await desk.say(Notice(f"New session {row.id} in {project.name} with {row.adapter}.", level="success"))
-    await desk.held(desk.thread)
+    thread = await _own_thread(desk, project.name)
+    row = await desk.threads.create(thread, desk.member, project, adapter)
+    begun = Notice(f"New session {row.id} in {project.name} with {row.adapter}.", level="success")
+    await desk.house.say([thread], begun)
+    if thread != desk.thread:
+        await desk.say(f"Session {row.id} has a place of its own beside this one.")
+    await desk.held(thread)
+
+
+async def _own_thread(desk: Desk, title: str) -> ThreadRef:
+    """A new one where each session has its own; elsewhere, and for what waits here already, this one."""
+    chat = desk.house.platforms[desk.thread.platform]
+    topical: object = chat
+    if not isinstance(topical, Topical) or not topical.has_topics(desk.thread) or desk.holds(desk.thread):
+        return desk.thread
+    try:
+        return await chat.open_thread(desk.thread, title)
+    except PlatformError as error:
+        await desk.warn(f"No new thread could be opened, so the session begins here: {error}")
+        return desk.thread
 
 
 async def stop(desk: Desk, args: str) -> None:
@@ -136,9 +153,9 @@ async def _take_up(desk: Desk, turn: TurnRow) -> bool:
     state = "cancelled" if turn.state == "unsure" else turn.state
     async with desk.house.store.transaction():
         newest = await desk.house.store.turns.get(turn.id)
-        free = newest is not None and newest.state == turn.state and newest.note != _AGAIN
+        free = newest is not None and newest.state == turn.state and newest.note != SENT_AGAIN
         if free:
-            await desk.house.store.turns.update(turn.id, state=state, note=_AGAIN)
+            await desk.house.store.turns.update(turn.id, state=state, note=SENT_AGAIN)
     if not free:
         await desk.say("It was taken up already.")
         return False
@@ -230,6 +247,8 @@ async def close(desk: Desk, args: str) -> None:
     await desk.sessions.close(row.id)
     buttons = ((Button("Open again", f"cmd:/resume {row.id}"),),)
     await desk.say(Notice("Closed. Nothing is lost: it can be opened again."), buttons=buttons)
+    for thread in await desk.house.threads_of(row.id):
+        desk.house.delivery.end_thread(thread)
 
 
 async def _named(desk: Desk, prefix: str) -> SessionRow | None:

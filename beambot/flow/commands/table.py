@@ -25,6 +25,7 @@ class Desk:
     member: MemberRow
     thread: ThreadRef
     held: Callable[[ThreadRef], Awaitable[None]]
+    holds: Callable[[ThreadRef], bool]
     prompt: Callable[[SessionRow, str], Awaitable[None]]
 
     async def say(self, *blocks: AnyOutBlock | str, buttons: Rows = ()) -> None:
@@ -71,6 +72,10 @@ class Commands:
     def listed(self, role: Role = "owner") -> list[Command]:
         """What a role may use, in the order of the table."""
         return [c for c in self._commands.values() if not c.hidden and may(role, c.role)]
+
+    def knows(self, name: str) -> bool:
+        """Whether there is such a command."""
+        return name in self._commands
 
     async def run(self, desk: Desk, name: str, args: str) -> None:
         """Run a command, or say what is nearest to it."""

@@ -14,7 +14,7 @@ from beambot.flow.delivery.screens import Screen
 from beambot.log import get_logger
 from beambot.model.ids import MessageRef, ThreadRef
 from beambot.model.outbound import Notice, Outgoing, Receipt, ThreadState
-from beambot.model.ports import ChatPlatform, Clock
+from beambot.model.ports import ChatPlatform, Clock, Topical
 from beambot.render.pace import Priority
 from beambot.state.turn import Work
 from beambot.store import Store
@@ -148,6 +148,19 @@ class Delivery:
         platform = self._platforms.get(thread.platform)
         if platform is not None and platform.capabilities.threads:
             self._small(thread, f"title {thread.key}", lambda: platform.rename_thread(thread, title))
+
+    def typing(self, thread: ThreadRef) -> None:
+        """Somebody works there, though nothing new stands yet."""
+        platform = self._platforms.get(thread.platform)
+        if platform is not None and platform.capabilities.typing and thread not in self._parked:
+            self._small(thread, f"typing {thread.key}", lambda: platform.typing(thread))
+
+    def end_thread(self, thread: ThreadRef) -> None:
+        """Nothing more is expected there, where each session has a place of its own."""
+        platform: object = self._platforms.get(thread.platform)
+        if isinstance(platform, Topical) and platform.has_topics(thread):
+            chat = self._platforms[thread.platform]
+            self._small(thread, f"end {thread.key}", lambda: chat.close_thread(thread))
 
     async def unpark(self, thread: ThreadRef) -> None:
         """A person wrote in a thread that had been given up: what waited for it goes out."""

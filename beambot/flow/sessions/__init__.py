@@ -19,6 +19,9 @@ from beambot.model.ids import MessageRef, ThreadRef
 from beambot.model.ports import Answer
 from beambot.store.records import TurnRow
 
+# A chat shows for about five seconds that somebody writes.
+_TYPING_SECONDS = 4.5
+
 
 class Sessions:
     """Every live session, started when something is wanted of it."""
@@ -118,6 +121,19 @@ class Sessions:
         """Whether a turn runs, or is about to."""
         live = self._live.get(session)
         return live is not None and live.busy
+
+    def stopping(self, session: str) -> bool:
+        """Whether the running turn is being stopped."""
+        live = self._live.get(session)
+        return live is not None and live.stopping
+
+    async def show_typing(self) -> None:
+        """While an agent works and there is nothing new to show, the chats say that it does."""
+        while True:
+            await self._house.clock.sleep(_TYPING_SECONDS)
+            for live in list(self._live.values()):
+                for thread in live.pump.silent_in():
+                    self._house.delivery.typing(thread)
 
     def alive(self) -> Sequence[str]:
         """Sessions with a task of their own."""

@@ -170,7 +170,7 @@ class Pump:
         if self.turn is None:
             return
         running = [tool.id for tool in self.turn.tools.values() if tool.state == "running"]
-        closing: list[AnyBody] = [AskCancelled(ask, why="the turn ended") for ask in self.turn.asks]
+        closing: list[AnyBody] = [AskCancelled(ask, why="the turn ended") for ask in reversed(self.turn.asks)]
         closing += [ToolEnded(tool, outcome="cancelled") for tool in running]
         words = text if not fix else f"{text}\nWhat helps: {fix}"
         closing.append(Result(outcome=outcome, error=words))
@@ -354,9 +354,16 @@ class Pump:
             return await last_words(self._house, self._screens, turn, row)
 
         await self._house.delivery.finish(self._screens, ended, words)
-        for ask in await self._house.store.asks.open(self.session):
+        # The newest first: what waits for the same as an older one ends before it, and gets no card of its own.
+        for ask in reversed(await self._house.store.asks.open(self.session)):
             if ask.turn == turn.id:
                 await self._desk.withdrawn(self.session, ask.agent_ask, "the turn ended")
+
+    def silent_in(self) -> list[ThreadRef]:
+        """The threads that show all there is of a turn which goes on, and which waits for no person."""
+        if self.turn is None or self.turn.asks or self.turn.result is not None:
+            return []
+        return [screen.thread for screen in self._screens if screen.waiting_since is None]
 
     # ── showing ──────────────────────────────────────────────────────────────────────────────────
 

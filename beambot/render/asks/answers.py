@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from beambot.log import redact
 from beambot.model.bodies import AskOption, LoginRequest, PermissionRequest, PlanReview, Question, QuestionItem
 from beambot.model.message import Ask
@@ -85,9 +87,11 @@ def in_words(body: Ask, text: str, by: str) -> Answer | None:
     if first in ("yes", "y", "ok", "allow", "approve") and not rest:
         option_id = next((o.id for o in choices(body) if o.kind == "allow_once"), None)
         return None if option_id is None else Answer(ask=body.ask, verdict="allow", option=option_id, by=by)
-    if first in ("no", "n", "deny", "reject"):
+    refuses = first in ("no", "n", "deny", "reject")
+    # Any other word on a plan is a comment, and with a comment it is planned on.
+    if refuses or isinstance(body, PlanReview):
         option_id = next((o.id for o in choices(body) if o.kind == "reject_once"), "")
-        return Answer(ask=body.ask, verdict="deny", option=option_id, text=rest, by=by)
+        return Answer(ask=body.ask, verdict="deny", option=option_id, text=rest if refuses else words, by=by)
     return None
 
 
@@ -117,6 +121,25 @@ def shown_answers(body: Ask, fields: Mapping[str, tuple[str, ...]]) -> str:
     """What was answered, for everybody to read: what was asked for in secret stays one."""
     if isinstance(body, LoginRequest):
         return ""
-    secret = {item.id for item in body.questions if item.secret} if isinstance(body, Question) else set()
-    said = ["••••" if name in secret else ", ".join(values) for name, values in fields.items() if values]
+    known = {item.id: item for item in body.questions} if isinstance(body, Question) else {}
+    said = [shown_values(known.get(name), values) for name, values in fields.items() if values]
     return redact("; ".join(said))
+
+
+def clean_words(text: str) -> str:
+    """A reason or a comment on a card."""
+    return redact(" ".join(text.split()))
+
+
+def for_same(body: Ask, answer: Answer, same: Ask) -> Answer | None:
+    """An answer to one ask as the answer to another for the same; None where its choice is not offered."""
+    if not answer.option:
+        return replace(answer, ask=same.ask)
+    chosen = next((option for option in choices(body) if option.id == answer.option), None)
+    alike = [o.id for o in choices(same) if chosen is not None and (o.name, o.kind) == (chosen.name, chosen.kind)]
+    return replace(answer, ask=same.ask, option=alike[0]) if len(alike) == 1 else None
+
+
+def shown_values(item: QuestionItem | None, values: tuple[str, ...]) -> str:
+    """What was answered to one question."""
+    return "••••" if item is not None and item.secret and values else redact(", ".join(values))

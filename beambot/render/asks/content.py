@@ -11,9 +11,11 @@ from beambot.log import redact
 from beambot.model.bodies import Diff, LoginRequest, PermissionRequest, PlanReview, Question
 from beambot.model.message import Ask
 from beambot.model.outbound import AnyOutBlock, Change, Fact, Facts, Footer, Markdown, Notice
+from beambot.render.asks.answers import shown_values
 from beambot.render.asks.controls import step_hint
 from beambot.render.asks.view import View
 from beambot.render.diff import parse_diff
+from beambot.state.permission.calls import own_folder
 
 _LONG = 3000
 _VERBS = {
@@ -49,16 +51,16 @@ def _permission(body: PermissionRequest, folder: str, view: View) -> list[AnyOut
         warnings = "; ".join(dict.fromkeys(redact(warning) for warning in view.warnings))
         blocks.append(Notice(f"Careful: {warnings}.", level="warning"))
     facts = [Fact("What", redact(body.title), code=body.kind == "execute")]
-    command = body.input.get("command")
-    shown = {one.text for one in view.editable} if edited else set()
+    shown = {one.name for one in view.editable} if edited else set()
     facts += [Fact(one.label, one.text, code=True) for one in view.editable if edited and one.text != body.title]
-    if command is not None:
+    command = body.input.get("command")
+    if command is not None and "command" not in shown:
         text = command if isinstance(command, str) else json.dumps(command, ensure_ascii=False)
-        if text != body.title and text not in shown:
+        if text != body.title:
             facts.append(Fact("Command", redact(text), code=True))
-    elif body.input and not body.diffs and not edited:
-        facts.append(Fact("Input", redact(json.dumps(body.input, ensure_ascii=False, indent=1)), code=True))
-    facts.append(Fact("Folder", folder, code=True))
+    if rest := {key: value for key, value in rest_of(body, drawn=not edited).items() if key not in shown}:
+        facts.append(Fact("Input", redact(json.dumps(rest, ensure_ascii=False, indent=1)), code=True))
+    facts.append(Fact("Folder", own_folder(body) or folder, code=True))
     if body.blocked_path:
         facts.append(Fact("Outside the project", redact(body.blocked_path), code=True))
     if body.reason:
@@ -69,6 +71,21 @@ def _permission(body: PermissionRequest, folder: str, view: View) -> list[AnyOut
     return blocks
 
 
+def rest_of(body: PermissionRequest, *, drawn: bool) -> dict[str, object]:
+    """What of an input stands nowhere else on the card: nothing of it is hidden from whoever decides."""
+    diffs = body.diffs if drawn else ()
+    told = {body.title, body.reason, body.blocked_path, *(diff.path for diff in diffs)}
+    texts = [text for diff in diffs for text in (diff.old, diff.new) if text is not None]
+    rest: dict[str, object] = {}
+    for key, value in body.input.items():
+        if key == "command" or value in (None, False, "", [], {}):
+            continue
+        if isinstance(value, str) and (value in told or (value.strip() and any(value in text for text in texts))):
+            continue
+        rest[key] = value
+    return rest
+
+
 def _question(body: Question, view: View) -> list[AnyOutBlock]:
     several = len(body.questions) > 1
     if view.page != "steps":
@@ -77,21 +94,21 @@ def _question(body: Question, view: View) -> list[AnyOutBlock]:
         asked, title = body.questions[view.at : view.at + 1], f" ({view.at + 1} of {len(body.questions)})"
     else:
         said = [
-            Fact(redact(item.header or item.text), redact(", ".join(view.fields.get(item.id, ())) or "—"))
+            Fact(redact(item.header or item.text), shown_values(item, view.fields.get(item.id, ())) or "—")
             for item in body.questions
         ]
         return [Notice("Your answers", level="ask"), Facts(tuple(said))]
     blocks: list[AnyOutBlock] = [Notice(f"{_name(body.agent)} asks{title if several else ''}", level="ask")]
     for item in asked:
         blocks.append(Markdown(redact(item.text)))
-        hints = [Fact(o.label, redact(o.description)) for o in item.options if o.description]
+        hints = [Fact(redact(o.label), redact(o.description)) for o in item.options if o.description]
         if hints:
             blocks.append(Facts(tuple(hints)))
     if view.page == "steps":
         item = asked[0]
         own = [value for value in view.fields.get(item.id, ()) if value not in {o.label for o in item.options}]
         if own:
-            blocks.append(Facts((Fact("Your words", redact(", ".join(own))),)))
+            blocks.append(Facts((Fact("Your words", shown_values(item, tuple(own))),)))
         if hint := step_hint(item):
             blocks.append(Footer(hint))
     return blocks
@@ -120,6 +137,8 @@ def change(diff: Diff, folder: str = "", *, whole: bool = False) -> Change:
             difflib.unified_diff((diff.old or "").splitlines(), (diff.new or "").splitlines(), lineterm="", n=3)
         )[2:]
         unified = "\n".join(lines)
+        if not unified and (diff.old or "") != (diff.new or ""):
+            unified = " only the ends of lines change"
     files = parse_diff(unified, diff.path)
     added, removed = sum(file.added for file in files), sum(file.removed for file in files)
     shown = redact(unified)

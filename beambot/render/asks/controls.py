@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from beambot.log import redact
 from beambot.model.bodies import LoginRequest, PermissionRequest, PlanReview, Question, QuestionItem
 from beambot.model.message import Ask
 from beambot.model.outbound import Button, Field, Form
@@ -11,7 +12,8 @@ from beambot.render.asks.view import View
 Rows = tuple[tuple[Button, ...], ...]
 
 _STYLES = {"allow_once": "primary", "allow_always": "plain", "reject_once": "danger", "reject_always": "danger"}
-_LABEL = 60
+_LABEL = 75
+_OPTIONS = 12
 
 
 def form_of(ask: str, body: Ask, view: View) -> Form | None:
@@ -62,7 +64,8 @@ def buttons_of(ask: str, body: Ask, view: View) -> Rows:
             return _lasting(ask, view)
         case "all":
             yes = Button(f"Allow these {len(view.others)}", f"ask:{ask}:all:{view.listed}", style="primary")
-            return ((yes, _back(ask)),)
+            # What cannot be listed whole cannot be allowed together.
+            return ((yes, _back(ask)),) if view.whole else ((_back(ask),),)
         case "why" | "edit":
             return ((_back(ask),),)
         case "confirm":
@@ -80,9 +83,14 @@ def buttons_of(ask: str, body: Ask, view: View) -> Rows:
 
 def _answers(ask: str, body: Ask) -> list[Button]:
     return [
-        Button(option.name[:_LABEL], f"ask:{ask}:{number}", style=_STYLES.get(option.kind, "plain"))  # type: ignore[arg-type]
+        Button(_label(option.name), f"ask:{ask}:{number}", style=_STYLES.get(option.kind, "plain"))  # type: ignore[arg-type]
         for number, option in enumerate(choices(body))
     ]
+
+
+def _label(words: str) -> str:
+    clean = redact(" ".join(words.split()))
+    return clean if len(clean) <= _LABEL else clean[: _LABEL - 1] + "…"
 
 
 def _permission(ask: str, body: PermissionRequest, view: View) -> Rows:
@@ -91,14 +99,14 @@ def _permission(ask: str, body: PermissionRequest, view: View) -> Rows:
     first = [button for button in answers if button.style in ("primary", "danger")] or answers
     rows = [tuple(first[:3])]
     rows += [
-        (Button(f"Agent: {button.label}"[:_LABEL], button.data, button.style),)
+        (Button(_label(f"Agent: {button.label}"), button.data, button.style),)
         for button in answers
         if button not in first[:3]
     ]
     more = [Button("Allow for…", f"ask:{ask}:rules")] if view.offers else []
     rows.append((*more, Button("Deny with reason", f"ask:{ask}:why")))
     if view.draft_by:
-        rows.append((Button(f"As {view.draft_by} edited it…"[:_LABEL], f"ask:{ask}:edited"),))
+        rows.append((Button(_label(f"As {view.draft_by} edited it…"), f"ask:{ask}:edited"),))
     elif view.editable:
         rows.append((Button("Edit", f"ask:{ask}:edit"),))
     if view.others:
@@ -110,7 +118,7 @@ def _permission(ask: str, body: PermissionRequest, view: View) -> Rows:
 def _rules(ask: str, view: View) -> Rows:
     verb, mark, other = ("Allow", "r", "Never allow…") if view.allow else ("Never", "n", "Allow for…")
     rows = [
-        (Button(f"{verb} {words}"[:_LABEL], f"ask:{ask}:{mark}{at}"),) for at, words in enumerate(view.offers[:8])
+        (Button(_label(f"{verb} {words}"), f"ask:{ask}:{mark}{at}"),) for at, words in enumerate(view.offers[:8])
     ]
     switch = Button(other, f"ask:{ask}:{'norules' if view.allow else 'rules'}")
     return (*rows, (switch, _back(ask)))
@@ -118,7 +126,7 @@ def _rules(ask: str, view: View) -> Rows:
 
 def _lasting(ask: str, view: View) -> Rows:
     mark = "r" if view.allow else "n"
-    rows = [(Button(words[:_LABEL], f"ask:{ask}:{mark}{view.chosen}:{name}"),) for name, words in view.lasting]
+    rows = [(Button(_label(words), f"ask:{ask}:{mark}{view.chosen}:{name}"),) for name, words in view.lasting]
     return (*rows, (Button("Back", f"ask:{ask}:{'rules' if view.allow else 'norules'}"),))
 
 
@@ -138,8 +146,8 @@ def _steps(ask: str, body: Question, view: View) -> Rows:
 def _options(ask: str, item: QuestionItem, view: View) -> list[Button]:
     picked = view.fields.get(item.id, ())
     return [
-        Button(("✓ " if option.label in picked else "") + option.label[:_LABEL], f"ask:{ask}:s{view.at}.{number}")
-        for number, option in enumerate(item.options[:20])
+        Button(_label(("✓ " if option.label in picked else "") + option.label), f"ask:{ask}:s{view.at}.{number}")
+        for number, option in enumerate(item.options[:_OPTIONS])
     ]
 
 
@@ -147,6 +155,8 @@ def step_hint(item: QuestionItem) -> str:
     """How a question is answered where there are no forms."""
     if not item.options:
         return "Reply to this message with your answer."
+    if len(item.options) > _OPTIONS:
+        return "Press a button, or reply with one of: " + ", ".join(_label(o.label) for o in item.options) + "."
     if item.multiple:
         words = "Choose as many as you like"
         return f"{words}, or reply with words of your own." if takes_words(item) else f"{words}."

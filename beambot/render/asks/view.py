@@ -23,13 +23,15 @@ class View(Struct, frozen=True, kw_only=True):
 
     `page` is what stands under the card: the answers, the rules that can be made, how long one of them lasts, what
     can be edited, the edited request for confirmation, or one question after the other. `mark` stands for exactly
-    the draft that is shown: for another one, its button does nothing.
+    the draft that is shown: for another one, its button does nothing. `missing` is how many more must say yes;
+    `whole`, whether all that waits can be listed.
     """
 
     warnings: tuple[str, ...] = ()
     who: str = ""
     until: str = ""
     yes: tuple[str, ...] = ()
+    missing: int = 1
     offers: tuple[str, ...] = ()
     lasting: tuple[tuple[str, str], ...] = ()
     allow: bool = True
@@ -37,6 +39,7 @@ class View(Struct, frozen=True, kw_only=True):
     chosen: int = 0
     others: tuple[str, ...] = ()
     listed: str = ""
+    whole: bool = True
     editable: tuple[Editable, ...] = ()
     draft_by: str = ""
     mark: str = ""

@@ -115,6 +115,11 @@ def is_new_text(name: str) -> bool:
     return _key(name) in _NEW
 
 
+def own_folder(body: PermissionRequest) -> str:
+    """The folder that a request names for itself, as it stands there."""
+    return next((text for key, text in body.input.items() if _key(key) in _FOLDERS and isinstance(text, str)), "")
+
+
 def is_inside(path: str, folder: str) -> bool:
     """Whether a resolved path is this folder or in it. Nothing is inside of what is not absolute."""
     if not path.startswith("/") or not folder.startswith("/"):

@@ -56,7 +56,7 @@ def edited(body: PermissionRequest, texts: Mapping[str, str]) -> PermissionReque
 def _redrawn(diff: Diff, before: Mapping[str, str], changed: Mapping[str, str]) -> Diff | None:
     """The change that a new text makes of a file; None where it cannot be told where in it the text stands."""
     if diff.new is None:
-        return diff
+        return None
     new = diff.new
     for name, text in changed.items():
         was = before[name]

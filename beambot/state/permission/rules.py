@@ -11,7 +11,8 @@ When a rule holds
 What an allow rule lets through
 - `call`: exactly the call it was made for, by digest: tool, input, resolved paths, changes, the session's folder.
   It is the only rule that lets a grave call through, and for a grave call it lasts for a session at the most.
-- `prefix`: simple commands only (`shell.is_simple`) whose words begin with the words of the rule, word by word.
+- `prefix`: simple commands only (`shell.is_simple`) whose words begin with the words of the rule, word by word, and
+  have no option behind them that makes a command run or write something else (`_STEERS`: `-f`, `--plugin`, …).
   Never a rule whose words say too little (`git`, `npm`, `python`, `rm`): `prefix_of` knows how many words a command
   needs. Never with a path outside of the session's folder or the folder the rule was made in, and never with a
   warning other than "uses the network".
@@ -87,6 +88,12 @@ _NEVER = listed(
 )
 _PACKAGERS = listed("npm pnpm yarn bun pip uv poetry pipenv pdm gem cargo go bundle composer brew apt")
 _BRINGS_CODE = listed("install i add update upgrade link get create init require global up pip")
+# Options that make a harmless command run, read or write something else: with one of them it is asked again.
+_STEERS = re.compile(
+    r"-[ofcer]\S*|--(?:plugin|rulesdir|rule-dir|resolve-plugins|config|conf|file|makefile|output|out|hostname-bin|pre"
+    r"|python-executable|exec|require|import|loader|no-verify|ext-diff|textconv|upload-pack|receive-pack|root|rootdir"
+    r"|override-ini|ignore-path|parser|formatter|env-file|settings|cov-config|basetemp)\b\S*"
+)
 _SUBCOMMAND = re.compile(r"[A-Za-z][\w:.-]*")
 _VERBS: dict[ToolKind, str] = {
     "read": "reading",
@@ -168,6 +175,7 @@ def _allows(rule: Rule, call: Call) -> bool:
     if rule.scope == "prefix":
         wanted, words = _words(rule.value), _words(call.command)
         fits = _is_telling(wanted) and words[: len(wanted)] == wanted
+        fits = fits and not any(map(_STEERS.fullmatch, words[len(wanted) :]))
     elif rule.scope == "folder":
         fits = not call.command and _is_folder(rule.value) and bool(call.paths)
         fits = fits and all(is_inside(path, rule.value) for path in call.paths)

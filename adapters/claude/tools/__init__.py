@@ -1,0 +1,1 @@
+"""What the tools of the program do, and how that is told to people. Pure."""

@@ -1,0 +1,1 @@
+"""How updates come in: fetched or sent to us, put together, written down."""

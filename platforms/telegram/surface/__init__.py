@@ -1,0 +1,1 @@
+"""What the bot has beyond messages: menus, topics, drafts, files that go out."""

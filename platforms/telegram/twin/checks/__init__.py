@@ -1,0 +1,1 @@
+"""What the real server refuses, in its own words."""

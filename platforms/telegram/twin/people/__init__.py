@@ -1,0 +1,1 @@
+"""The people of the twin: what they do, and what they see."""

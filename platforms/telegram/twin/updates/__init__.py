@@ -1,0 +1,1 @@
+"""How updates reach the bot: one queue, read by polling or pushed to a webhook."""

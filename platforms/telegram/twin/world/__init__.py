@@ -1,0 +1,1 @@
+"""The state: people, chats, messages, files."""
