@@ -53,6 +53,8 @@ class Board:
         self._drafts = drafts
         self._permits = permits
         self._pages: dict[tuple[str, ThreadRef], Page] = {}
+        # One at a time draws a card: a page that somebody turns must not stand over how the ask has ended.
+        self._locks: dict[str, anyio.Lock] = {}
 
     async def show(
         self,
@@ -63,7 +65,21 @@ class Board:
         page: Turn | None = None,
         only: ThreadRef | None = None,
     ) -> None:
-        """Make the card stand, in one thread or in all of them."""
+        """Make the card stand, in one thread or in all of them. What is settled is not opened again."""
+        async with self._locks.setdefault(row.id, anyio.Lock()):
+            newest = await self._house.store.asks.get(row.id)
+            if settled is None and newest is not None and newest.state != "open":
+                return
+            await self._show(row, settled, buttons, page, only)
+
+    async def _show(
+        self,
+        row: AskRow,
+        settled: Settled | None,
+        buttons: tuple[tuple[Button, ...], ...],
+        page: Turn | None,
+        only: ThreadRef | None,
+    ) -> None:
         body = decode(row)
         if settled is not None:
             body = allowed_instead(row, body) or body
@@ -96,6 +112,7 @@ class Board:
         if settled is not None:
             for place in [place for place in self._pages if place[0] == row.id]:
                 del self._pages[place]
+            self._locks.pop(row.id, None)
 
     async def close(self, id: str) -> None:
         """Show how an ask ended, wherever it stands: as its row says now."""

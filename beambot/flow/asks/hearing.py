@@ -77,7 +77,7 @@ class Hearing:
                 return "Stopping the turn."
             case MakeRule():
                 return await self._rule(row, body, member, press)
-            case AllowAll(listed=listed):
+            case AllowAll(listed=listed) if isinstance(body, PermissionRequest):
                 return await self._allow_all(row, member, listed)
             case Confirm(mark=mark) if isinstance(body, PermissionRequest):
                 return await self._allow_edited(row, body, member, mark)
@@ -140,6 +140,8 @@ class Hearing:
     async def _allow_all(self, row: AskRow, member: MemberRow, listed: str) -> str:
         """Exactly what the list showed; when something else waits by now, the list is shown again."""
         waiting = await self._board.waiting(row.session)
+        if row.id not in {one.id for one in waiting}:
+            return _NOT_OFFERED
         if listed_as(waiting) != listed:
             await self._board.show(row, page=Turn("all"))
             return "What waits has changed: please look at the list again."

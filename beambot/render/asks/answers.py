@@ -121,9 +121,9 @@ def shown_answers(body: Ask, fields: Mapping[str, tuple[str, ...]]) -> str:
     """What was answered, for everybody to read: what was asked for in secret stays one."""
     if isinstance(body, LoginRequest):
         return ""
-    known = {item.id: item for item in body.questions} if isinstance(body, Question) else {}
-    said = [shown_values(known.get(name), values) for name, values in fields.items() if values]
-    return redact("; ".join(said))
+    asked = body.questions if isinstance(body, Question) else ()
+    said = [shown_values(item, fields[item.id]) for item in asked if fields.get(item.id)]
+    return "; ".join(said)
 
 
 def clean_words(text: str) -> str:

@@ -77,7 +77,7 @@ function drawDiff(block) {
 
 function drawFacts(block) {
   const list = el("dl", { class: "facts" });
-  for (const [name, value, code] of block.facts) list.append(el("dt", {}, name), el("dd", {}, code ? el("code", {}, value) : value));
+  for (const [name, value, code] of block.facts) list.append(el("dt", {}, name), el("dd", {}, code ? el("code", value.includes("\n") ? { class: "lines" } : {}, value) : value));
   return list;
 }
 
