@@ -100,6 +100,9 @@ class World:
         finally:
             with anyio.CancelScope(shield=True):
                 await self.store.close()
+                for platform in self._platforms:
+                    if not isinstance(platform, FakePlatform):
+                        await platform.close()
 
     async def crash(self) -> None:
         """As if the process had been killed: nothing is said, nothing is closed."""
