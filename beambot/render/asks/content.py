@@ -18,6 +18,7 @@ from beambot.render.diff import parse_diff
 from beambot.state.permission.calls import own_folder
 
 _LONG = 3000
+_SHORT = 80
 _VERBS = {
     "execute": "run a command",
     "edit": "change a file",
@@ -59,7 +60,9 @@ def _permission(body: PermissionRequest, folder: str, view: View) -> list[AnyOut
         if text != body.title:
             facts.append(Fact("Command", redact(text), code=True))
     if rest := {key: value for key, value in rest_of(body, drawn=not edited).items() if key not in shown}:
-        facts.append(Fact("Input", redact(json.dumps(rest, ensure_ascii=False, indent=1)), code=True))
+        short = json.dumps(rest, ensure_ascii=False)
+        text = short if len(short) <= _SHORT else json.dumps(rest, ensure_ascii=False, indent=1)
+        facts.append(Fact("Input", redact(text), code=True))
     facts.append(Fact("Folder", own_folder(body) or folder, code=True))
     if body.blocked_path:
         facts.append(Fact("Outside the project", redact(body.blocked_path), code=True))
