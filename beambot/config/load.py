@@ -57,9 +57,8 @@ def read(
     members = read_members(root, known)
     if need_members and not members:
         root.problem("members", "nobody", "one member or more", PAIR)
-    names = [member.name for member in members]
-    asks = read_asks(root.section("asks"), names)
-    projects = read_projects(root, adapters, names, asks)
+    asks = read_asks(root.section("asks"), members)
+    projects = read_projects(root, adapters, members, asks)
     for section, project in projects:
         _use(section, project, adapters, registry)
     config = Config(

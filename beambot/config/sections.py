@@ -22,6 +22,7 @@ from beambot.model.settings import (
     Project,
     Rendering,
     Role,
+    may,
 )
 
 _HOURS = re.compile(r"(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})")
@@ -38,7 +39,7 @@ def read_store(section: Section, default: Path) -> Path:
 
 
 def read_projects(
-    root: Section, adapters: Iterable[str], members: Sequence[str] = (), asks: AskSettings | None = None
+    root: Section, adapters: Iterable[str], members: Sequence[Member] = (), asks: AskSettings | None = None
 ) -> list[tuple[Section, Project]]:
     """Every project with the section it came from; whether its adapter exists is the caller's question.
 
@@ -120,7 +121,7 @@ def read_rendering(section: Section) -> Rendering:
     return read
 
 
-def read_asks(section: Section, members: Sequence[str]) -> AskSettings:
+def read_asks(section: Section, members: Sequence[Member]) -> AskSettings:
     """What happens while an ask waits, and who may answer."""
     plain = AskSettings()
     normal = _policy(section, members, plain.normal)
@@ -137,7 +138,7 @@ def read_asks(section: Section, members: Sequence[str]) -> AskSettings:
 
 
 def _own_policies(
-    section: Section, members: Sequence[str], everywhere: AskSettings
+    section: Section, members: Sequence[Member], everywhere: AskSettings
 ) -> tuple[AskPolicy | None, AskPolicy | None]:
     if not section.has("asks"):
         return None, None
@@ -147,26 +148,35 @@ def _own_policies(
     default = normal if everywhere.dangerous == everywhere.normal else everywhere.dangerous
     dangerous = _policy_in(own.section("dangerous"), members, default)
     own.finish()
+    inside = section.texts("members")
+    for name in dict.fromkeys((*normal.who, *dangerous.who)):
+        if inside and name not in (APPROVERS, OWNERS, PROMPTER, *inside):
+            fix = "add them to `members`, or name somebody who is there"
+            section.problem("asks", f"{name!r}, who may not use this project", "members of the project", fix)
     return normal, dangerous
 
 
-def _policy_in(section: Section, members: Sequence[str], default: AskPolicy) -> AskPolicy:
+def _policy_in(section: Section, members: Sequence[Member], default: AskPolicy) -> AskPolicy:
     read = _policy(section, members, default)
     section.finish()
     return read
 
 
-def _policy(section: Section, members: Sequence[str], default: AskPolicy) -> AskPolicy:
-    """Who may answer. A name that nobody has would lock everybody out."""
-    who = section.texts("who") or default.who
+def _policy(section: Section, members: Sequence[Member], default: AskPolicy) -> AskPolicy:
+    """Who may answer. A name that nobody has, or that may not answer, would lock everybody out."""
+    who = tuple(dict.fromkeys(section.texts("who"))) or default.who
     people = section.integer("people", default.people, minimum=1, maximum=10)
-    unknown = [name for name in who if name not in (APPROVERS, OWNERS, PROMPTER, *members)]
-    if unknown:
-        allowed = f"{APPROVERS}, {OWNERS}, {PROMPTER}, or names of members"
-        section.problem(
-            "who", repr(unknown[0]), allowed, suggest(unknown[0], members, "name a member of this file")
-        )
+    allowed = f"{APPROVERS}, {OWNERS}, {PROMPTER}, or names of members"
+    if section.has("who") and not section.texts("who"):
+        section.problem("who", "an empty list", allowed, "leave it out for all approvers")
+    known = {member.name: member for member in members}
     named = [name for name in who if name not in (APPROVERS, OWNERS, PROMPTER)]
+    for name in named:
+        if name not in known:
+            section.problem("who", repr(name), allowed, suggest(name, list(known), "name a member of this file"))
+        elif not may(known[name].role, "approver"):
+            found = f"{name!r}, who is {known[name].role}"
+            section.problem("who", found, "approvers and owners", f"make {name} an approver, or name somebody else")
     if APPROVERS not in who and OWNERS not in who and len(who) < people:
         section.problem("people", str(people), f"at most {len(who)}", f"name {people} people under who: {named}")
     return AskPolicy(who=who, people=people)

@@ -10,6 +10,7 @@ import pytest
 from beambot.config import load
 from beambot.errors import ConfigError
 from beambot.model.plugins import AdapterSpec, ConfigSection, PlatformSpec
+from beambot.model.settings import AskPolicy
 from beambot.registry import Registry
 
 SECRET = "hunter2-hunter2-hunter2"
@@ -127,6 +128,19 @@ def test_a_problem_names_file_line_key_found_allowed_and_fix(tmp_path: Path) -> 
         ("members:\n", "limits: {idle_close: soon}\nmembers:\n", "limits.idle_close: found 'soon'"),
         ("members:\n", "store: {path: .}\nmembers:\n", "which is a folder"),
         ("members:\n", "[1, 2]: x\nmembers:\n", "found a list as a key"),
+        ("members:\n", "asks: {who: [mee]}\nmembers:\n", "found 'mee'; allowed approvers, owners, prompter"),
+        ("members:\n", "asks: {who: []}\nmembers:\n", "found an empty list"),
+        ("members:\n", "asks: {who: [me, me], people: 2}\nmembers:\n", "people: found 2; allowed at most 1"),
+        (
+            "members:\n",
+            "asks: {who: [eve]}\nmembers:\n  - {name: eve, role: observer, page: eve}\n",
+            "found 'eve', who is observer; allowed approvers and owners; fix: make eve an approver",
+        ),
+        (
+            "path: .,",
+            "path: ., members: [you], asks: {who: [me]},",
+            "found 'me', who may not use this project; allowed members of the project",
+        ),
     ],
 )
 def test_a_mistake_is_answered_with_what_is_right(tmp_path: Path, old: str, new: str, said: str) -> None:
@@ -273,3 +287,18 @@ def test_broken_yaml_around_a_token_does_not_show_it(tmp_path: Path, broken: str
 def test_a_plugin_that_fails_is_a_problem_of_its_section(tmp_path: Path) -> None:
     said = one(tmp_path, "command: run", "command: burst, password: p")
     assert said.startswith("4: adapters.a: found what its plugin fails on (RuntimeError")
+
+
+def test_a_project_says_who_may_answer_and_keeps_what_is_asked_of_the_dangerous(tmp_path: Path) -> None:
+    file = tmp_path / "beambot.yaml"
+    everywhere = "asks: {dangerous: {who: [owners], people: 2}}\n"
+    file.write_text(everywhere + GOOD.replace("path: .,", "path: ., asks: {who: [prompter]},"), encoding="utf-8")
+    (project,) = load(file, registry(), {}).projects
+    assert project.normal == AskPolicy(who=("prompter",))
+    assert project.dangerous == AskPolicy(who=("owners",), people=2)
+    file.write_text(GOOD.replace("path: .,", "path: ., asks: {who: [prompter]},"), encoding="utf-8")
+    (project,) = load(file, registry(), {}).projects
+    assert project.dangerous == AskPolicy(who=("prompter",))
+    file.write_text(GOOD, encoding="utf-8")
+    (project,) = load(file, registry(), {}).projects
+    assert (project.normal, project.dangerous) == (None, None)
