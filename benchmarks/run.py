@@ -20,7 +20,18 @@ sys.path[0] = str(ROOT)
 from beambot import log  # noqa: E402 the line above makes it importable
 from benchmarks.figures import Figure  # noqa: E402
 
-TOPICS = ("turns", "crowd", "pressing", "starting", "staleness", "sharing", "pictures", "rendering")
+TOPICS = (
+    "turns",
+    "claude_reading",
+    "crowd",
+    "pressing",
+    "starting",
+    "staleness",
+    "sharing",
+    "pictures",
+    "rendering",
+    "telegram",
+)
 TOPIC_SECONDS = 180
 
 

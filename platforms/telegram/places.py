@@ -38,6 +38,8 @@ MESSAGES = 50_000
 THREADS = 5_000
 NAMES = 2_000
 _SWEEP = 500
+# A supergroup numbers its messages anew. Those of a group that moved are told apart by a number beyond any other.
+_AFTER_MOVE = 1 << 40
 Value = str | int | bytes
 
 
@@ -150,6 +152,14 @@ class Places:
     def newest_id(self, chat: str) -> int:
         """What Telegram calls it now."""
         return int(self._moves.get(chat, chat))
+
+    def counted(self, chat: str, number: int) -> int:
+        """How beambot counts a message that Telegram numbers so, in the chat that Telegram calls so."""
+        return number + _AFTER_MOVE if self.first_id(chat) != chat else number
+
+    def number(self, chat: str, counted: int) -> int:
+        """How Telegram numbers it where the chat is now; 0 for one that stayed behind when the group moved."""
+        return counted if chat not in self._moves else max(0, counted - _AFTER_MOVE)
 
     # ── people ───────────────────────────────────────────────────────────────────────────────────────
 

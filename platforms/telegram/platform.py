@@ -150,53 +150,56 @@ class TelegramPlatform:
     async def post(self, thread: ThreadRef, message: Outgoing) -> MessageRef:
         """A new message. In a chain it answers the chain's first one, so that people see where it belongs."""
         client = await self.client()
-        target = self._target(thread, message.reply_to)
+
+        def target() -> Json:
+            # Looked up for each try: the group may have moved by the second one.
+            return self._target(thread, message.reply_to)
+
         if self._is_rich(message):
             try:
-                arguments = {**rich_payload(message), **target}
+                arguments = rich_payload(message)
                 sent = await client.ask(
                     thread.chat,
                     lambda chat: client.bot.do_api_request(
-                        "sendRichMessage", api_kwargs={"chat_id": chat, **arguments}
+                        "sendRichMessage", api_kwargs={"chat_id": chat, **arguments, **target()}
                     ),
                 )
                 return await self._noted(thread, int(sent["message_id"]))
             except Answered as answer:
                 self._rich_refused(client, answer)
-        arguments = {**payload(message, self._called(message)), **target}
+        arguments = payload(message, self._called(message))
         text = str(arguments.pop("text"))
         made = await client.in_chat(
-            thread.chat, lambda chat: client.bot.send_message(chat, text, api_kwargs=dict(arguments))
+            thread.chat, lambda chat: client.bot.send_message(chat, text, api_kwargs={**arguments, **target()})
         )
         return await self._noted(thread, made.message_id)
 
     async def edit(self, ref: MessageRef, message: Outgoing) -> None:
         """The same message. One that makes no sound, and cannot open a field for an answer."""
-        client, number = await self.client(), _number(ref)
+        client = await self.client()
         quiet = replace(message, wants_reply="")
         try:
             if self._is_rich(message):
                 try:
-                    return await self._edit(client, ref.thread.chat, number, None, rich_payload(quiet))
+                    return await self._edit(client, ref, None, rich_payload(quiet))
                 except Answered as answer:
                     if answer.failure.says(*UNCHANGED):
                         return None
                     self._rich_refused(client, answer)
             arguments = payload(quiet, self._called(message))
             text = str(arguments.pop("text"))
-            await self._edit(client, ref.thread.chat, number, text, arguments)
+            await self._edit(client, ref, text, arguments)
         except Answered as answer:
             if not answer.failure.says(*UNCHANGED):
                 raise client.error(answer.failure, "chat") from None
 
-    @staticmethod
-    async def _edit(client: Client, chat: str, number: int, text: str | None, more: Json) -> None:
+    async def _edit(self, client: Client, ref: MessageRef, text: str | None, more: Json) -> None:
         more.pop("disable_notification", None)
         # Without a text it is the rich form: the library does not know it yet, and leaves out what is None.
         words: str = text  # type: ignore[assignment]
         await client.ask(
-            chat,
-            lambda where: client.bot.edit_message_text(words, where, number, api_kwargs=dict(more)),
+            ref.thread.chat,
+            lambda chat: client.bot.edit_message_text(words, chat, self._number(ref), api_kwargs=dict(more)),
         )
 
     def _is_rich(self, message: Outgoing) -> bool:
@@ -220,13 +223,14 @@ class TelegramPlatform:
         target: Json = {}
         if topic := topic_of(thread):
             target["message_thread_id"] = topic
-        answered = int(reply_to) if reply_to.isdigit() else root_of(thread)
-        if answered:
+        counted = int(reply_to) if reply_to.isdigit() else root_of(thread)
+        if answered := self.places.number(thread.chat, counted):
             target["reply_parameters"] = {"message_id": answered, "allow_sending_without_reply": True}
         return target
 
     async def _noted(self, thread: ThreadRef, number: int) -> MessageRef:
         """It stands: that it could not be noted must not make it stand twice."""
+        number = self.places.counted(str(self.places.newest_id(thread.chat)), number)
         if thread.thread:
             try:
                 await self.places.note(thread.chat, number, thread.thread)
@@ -237,16 +241,19 @@ class TelegramPlatform:
 
     async def delete(self, ref: MessageRef) -> None:
         """Telegram lets a bot take back what is younger than two days."""
-        client, number = await self.client(), _number(ref)
-        await client.in_chat(ref.thread.chat, lambda chat: client.bot.delete_message(chat, number))
+        client = await self.client()
+        await client.in_chat(ref.thread.chat, lambda chat: client.bot.delete_message(chat, self._number(ref)))
 
     async def react(self, ref: MessageRef, receipt: Receipt) -> None:
         """One emoji at somebody's message. A chat that allows none, or a message that is gone, shows none."""
-        client, number = await self.client(), _number(ref)
+        client = await self.client()
         try:
             await client.ask(
-                ref.thread.chat, lambda chat: client.bot.set_message_reaction(chat, number, REACTIONS[receipt])
+                ref.thread.chat,
+                lambda chat: client.bot.set_message_reaction(chat, self._number(ref), REACTIONS[receipt]),
             )
+        except MessageGone as gone:
+            _log.debug("no reaction", chat=ref.thread.chat, why=gone.message)
         except Answered as answer:
             if not answer.failure.says(*NO_REACTION):
                 raise client.error(answer.failure) from None
@@ -284,11 +291,17 @@ class TelegramPlatform:
         form = await anyio.to_thread.run_sync(form_of, path)
         data = await anyio.Path(path).read_bytes()
         words, called = caption_of(caption) or None, name_of(name)
-        # A file comes beside a message that rings, where one should.
-        target = {**self._target(thread), "disable_notification": True}
         send = client.bot.send_photo if form == "photo" else client.bot.send_document
         made = await client.in_chat(
-            thread.chat, lambda chat: send(chat, data, words, filename=called, api_kwargs=dict(target))
+            thread.chat,
+            # A file comes beside a message that rings, where one should.
+            lambda chat: send(
+                chat,
+                data,
+                words,
+                filename=called,
+                api_kwargs={**self._target(thread), "disable_notification": True},
+            ),
         )
         return await self._noted(thread, made.message_id)
 
@@ -338,8 +351,9 @@ class TelegramPlatform:
         """Where a person finds the bot."""
         return f"https://t.me/{self.me.username}" if self.me is not None and self.me.username else ""
 
-
-def _number(ref: MessageRef) -> int:
-    if not ref.message.isdigit():
-        raise MessageGone(f"Telegram has no message {ref.message!r}")
-    return int(ref.message)
+    def _number(self, ref: MessageRef) -> int:
+        """What Telegram calls a message now. Of a group that moved, the old numbers are those of other messages."""
+        number = self.places.number(ref.thread.chat, int(ref.message)) if ref.message.isdigit() else 0
+        if not number:
+            raise MessageGone(f"Telegram has no message {ref.message!r}")
+        return number

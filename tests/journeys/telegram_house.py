@@ -26,16 +26,16 @@ TOKEN_ENV = "TELEGRAM_TWIN_TOKEN"
 OPTIONS = (AskOption("yes-1", "Allow", "allow_once"), AskOption("no-1", "Deny", "reject_once"))
 
 
-def asking(command: str = "pytest -q", **more: Any) -> Script:
+def asking(command: str = "pytest -q", *, ask: str = "a1") -> Script:
     """A turn that says something, asks for one command, and says how it ended."""
     wants = PermissionRequest(
-        "a1", command, kind="execute", name="bash", tool="t1", input={"command": command}, options=OPTIONS, **more
+        ask, command, kind="execute", name="bash", tool="t1", input={"command": command}, options=OPTIONS
     )
     return [
         Emit(TextDelta("I will run the **tests**.")),
         Emit(ToolStarted("t1", "bash", title=command, kind="execute")),
         Emit(wants),
-        WaitAnswer("a1"),
+        WaitAnswer(ask),
         Emit(ToolEnded("t1")),
         Emit(TextDelta("That was it.")),
         Emit(Result()),

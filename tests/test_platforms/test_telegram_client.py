@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from msgspec.structs import replace
 
 from beambot.api import (
     MessageGone,
@@ -203,7 +204,30 @@ async def test_group_that_moved_is_followed_for_good(telegram: Stage) -> None:
         said = await t.ana.says(grown, "/stop")
         await t.confirmed()
         assert t.inbox.items[-1].thread.chat == str(group.id)
-        assert t.inbox.items[-1].body.message == str(said.id)
+        await t.platform.react(MessageRef(there, t.inbox.items[-1].body.message), "done")
+        assert said.reactions
+
+
+async def test_message_that_stayed_in_the_old_group_is_not_taken_for_another_with_its_number(
+    telegram: Stage,
+) -> None:
+    async with telegram() as t:
+        group = t.twin.group("Work", t.ana, kind="group")
+        there = ThreadRef("telegram", str(group.id))
+        old = [await t.platform.post(there, text(f"old {number}")) for number in range(3)]
+        grown = await t.ana.migrates(group)
+        new = [await t.platform.post(there, text(f"new {number}")) for number in range(3)]
+        assert not {ref.message for ref in old} & {ref.message for ref in new}
+        with pytest.raises(MessageGone):
+            await t.platform.edit(old[1], text("changed"))
+        with pytest.raises(MessageGone):
+            await t.platform.delete(old[1])
+        await t.platform.react(old[1], "done")
+        await t.platform.post(there, replace(text("an answer"), reply_to=old[1].message))
+        assert [one.text for one in grown.standing if one.text] == ["new 0", "new 1", "new 2", "an answer"]
+        assert all(not one.reactions and one.reply_to is None for one in grown.standing)
+        await t.platform.edit(new[1], text("changed"))
+        assert grown.find("changed") is not None
 
 
 # ── the token ────────────────────────────────────────────────────────────────────────────────────────

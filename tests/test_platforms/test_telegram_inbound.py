@@ -471,12 +471,19 @@ async def test_group_that_became_a_supergroup_stays_what_it_was(desk: Desk) -> N
     assert await desk.said(chat=GROUP, migrate_to_chat_id=-100777) is None
     grown = {"id": -100777, "type": "supergroup", "title": "Work"}
     assert await desk.said(chat=grown, migrate_from_chat_id=-500) is None
-    reply = msg(chat=grown, message_id=40, sender=ANA, text="@beam_bot hi")
-    second = await desk.said(chat=grown, message_id=9, text="more", reply_to_message=reply)
     assert first
-    assert second
-    assert second.thread == first.thread
     assert desk.places.newest_id("-500") == -100777
+    # A supergroup counts anew: its message 40 is another one.
+    other = msg(chat=grown, message_id=40, sender=ANA, text="lunch?")
+    assert await desk.said(chat=grown, message_id=41, text="yes", reply_to_message=other) is None
+    second = await desk.said(chat=grown, message_id=42, **mention("@beam_bot hi again"))
+    assert second
+    assert second.thread.chat == first.thread.chat
+    assert second.thread != first.thread
+    reply = msg(chat=grown, message_id=42, sender=ANA, text="@beam_bot hi again")
+    third = await desk.said(chat=grown, message_id=43, text="more", reply_to_message=reply)
+    assert third
+    assert third.thread == second.thread
 
 
 # ── what cannot be used ──────────────────────────────────────────────────────────────────────────────

@@ -13,7 +13,6 @@ from anyio.abc import TaskGroup
 from beambot.api import BeambotError, Inbox, PlatformError, get_logger
 from platforms.telegram.receiving.polling import Pauses, poll
 from platforms.telegram.receiving.updates import ALLOWED, STOPS, Updates
-from platforms.telegram.receiving.webhook import Webhook
 from platforms.telegram.surface.menu import listed
 
 if TYPE_CHECKING:
@@ -58,6 +57,9 @@ async def _pushed(
     allowed: tuple[str, ...],
     ready: Callable[[], None],
 ) -> None:
+    # Its server is loaded by those who want it: most poll.
+    from platforms.telegram.receiving.webhook import Webhook
+
     settings, places = platform.settings, platform.places
     secret = settings.webhook_secret or await places.state("webhook_secret")
     if not secret:

@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import msgspec
+from msgspec.structs import replace
 
 from beambot.api import BeambotError, Clock, Inbound, Inbox, ThreadRef, get_logger
 from platforms.telegram import inbound as into
@@ -83,8 +84,9 @@ class Updates:
         if update.message is not None:
             return await self._written(number, [update.message])
         if update.edited_message is not None:
-            place = await self._place(update.edited_message, new=False)
-            found = into.edited(number, update.edited_message, place, self._me, self._senders) if place else None
+            message = self._counted(update.edited_message)
+            place = await self._place(message, new=False)
+            found = into.edited(number, message, place, self._me, self._senders) if place else None
         elif update.callback_query is not None:
             found = await self._pressed(number, update.callback_query)
         elif update.stopped_message_generation is not None:
@@ -105,6 +107,7 @@ class Updates:
     # ── messages ─────────────────────────────────────────────────────────────────────────────────────
 
     async def _written(self, number: int, parts: list[Message]) -> list[Inbound]:
+        parts = [self._counted(part) for part in parts]
         first = parts[0]
         if await self._moved(first) or into.is_for_another(first, self._me):
             return []
@@ -132,6 +135,19 @@ class Updates:
             await self._places.move(str(message.migrate_from_chat_id), here)
             return True
         return False
+
+    def _counted(self, message: Message) -> Message:
+        """The same message with the numbers that are ours: a supergroup counts anew what a group had counted."""
+        chat = str(message.chat.id)
+        if self._places.first_id(chat) == chat:
+            return message
+        replied, root = message.reply_to_message, message.message_thread_id
+        if replied is not None:
+            replied = replace(replied, message_id=self._places.counted(chat, replied.message_id))
+        if root and not message.is_topic_message:
+            root = self._places.counted(chat, root)
+        number = self._places.counted(chat, message.message_id)
+        return replace(message, message_id=number, message_thread_id=root, reply_to_message=replied)
 
     async def _place(self, message: Message, *, new: bool) -> Place | None:
         """The thread of a message. None: it is talk between people in a group, and not for us."""
@@ -168,9 +184,10 @@ class Updates:
         return into.chain(message.message_thread_id or replied.message_id) if own else None
 
     async def _pressed(self, number: int, query: CallbackQuery) -> Inbound | None:
-        message = query.message
-        if message is None:
+        if query.message is None:
             return None
+        message = self._counted(query.message)
+        query = replace(query, message=message)
         chat = self._places.first_id(str(message.chat.id))
         thread = await self._places.thread_of(chat, message.message_id)
         if not thread and message.is_topic_message:

@@ -54,8 +54,9 @@ class Topics:
                 where, name, api_kwargs={"entities": [{"type": "bold", "offset": 0, "length": _units(name)}]}
             ),
         )
-        thread = ThreadRef(PLATFORM, chat, chain(root.message_id))
-        await self._places.note(chat, root.message_id, thread.thread)
+        number = self._places.counted(str(self._places.newest_id(chat)), root.message_id)
+        thread = ThreadRef(PLATFORM, chat, chain(number))
+        await self._places.note(chat, number, thread.thread)
         await self._places.join(chat, thread.thread)
         return thread
 
