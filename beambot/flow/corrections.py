@@ -21,7 +21,10 @@ class Corrections:
             return
         if await self._house.store.turns.update(turn.id, expect="queued", text=text):
             await self._house.say([thread], "The queued prompt was changed.")
-        elif turn.state in ("handed", "running"):
+            return
+        # It may have been handed over in this very moment.
+        turn = await self._house.store.turns.get(turn.id) or turn
+        if turn.state in ("handed", "running"):
             await self._offer_correction(thread, turn, text)
 
     async def _offer_correction(self, thread: ThreadRef, turn: TurnRow, text: str) -> None:

@@ -119,8 +119,11 @@ class Intake:
         ago = self._house.clock.now() - min(sent)
         if len(sent) == 1 and ago < _STALE_SECONDS:
             return
-        many = f"{len(sent)} messages were" if len(sent) > 1 else "A message was"
-        words = f"{many} sent while beambot was away, the first {duration(ago)} ago. They are worked off in order."
+        if len(sent) > 1:
+            words = f"{len(sent)} messages were sent while beambot was away, the first {duration(ago)} ago."
+            words += " They are worked off in order."
+        else:
+            words = f"A message was sent while beambot was away, {duration(ago)} ago. It is worked on now."
         buttons = (
             (Button("Drop what still waits", "cmd:/drop all", style="danger"), Button("Queue", "cmd:/queue")),
         )

@@ -22,6 +22,10 @@ from beambot.testing.scripted import Script, ScriptedAdapter
 PEOPLE: dict[str, Role] = {"1": "owner", "2": "approver", "3": "participant", "4": "observer"}
 
 
+# How long something may take on a busy machine before it counts as never.
+_PATIENCE = 15.0
+
+
 class World:
     """One run of beambot. Enter it again with the same folder and chat, and it is a restart.
 
@@ -110,11 +114,11 @@ class World:
         self._tasks.cancel_scope.cancel()
         await anyio.lowlevel.checkpoint()
 
-    async def sees(self, text: str, *, seconds: float = 5.0) -> None:
+    async def sees(self, text: str, *, seconds: float = _PATIENCE) -> None:
         """Wait until these words stand in the chat, letting the clock run."""
         await self.until(lambda: self.chat.shows(text), seconds=seconds, what=f"{text!r} in {self.chat.screen()}")
 
-    async def until(self, seen: object, *, seconds: float = 5.0, what: str = "") -> None:
+    async def until(self, seen: object, *, seconds: float = _PATIENCE, what: str = "") -> None:
         """Wait until something is so, letting the clock run."""
         assert callable(seen)
         with anyio.move_on_after(seconds) as scope:

@@ -145,6 +145,20 @@ async def test_a_denial_with_a_reason_reaches_the_agent_by_form_and_by_reply(tmp
         assert [(a.verdict, a.text) for a in world.agent.last.answers] == [("deny", "not on a friday")]
 
 
+async def test_a_reason_may_also_be_a_reply_to_the_card_itself(tmp_path: Path) -> None:
+    async with without_forms(tmp_path, asking("git status")) as world:
+        await world.chat.says("go")
+        await world.sees("git status")
+        ref = next(ref for ref, m in world.chat.messages() if m.key.startswith("ask:"))
+        await world.chat.says("not on a friday", reply_to=ref.message)
+        await world.sees("That is not one of the answers")
+        await world.chat.presses("Deny with reason")
+        await world.until(lambda: bool(world.chat.acks))
+        await world.chat.says("not on a friday", reply_to=ref.message)
+        await world.sees("all done")
+        assert [(a.verdict, a.text) for a in world.agent.last.answers] == [("deny", "not on a friday")]
+
+
 async def test_all_that_wait_can_be_allowed_at_once_and_exactly_these(tmp_path: Path) -> None:
     script = [
         Emit(wants("a0", "git status")),

@@ -62,7 +62,7 @@ def late(row: AskRow, now: float) -> str:
     ago = duration(now - (row.settled_at or now))
     if row.state == "answered":
         return f"Already settled: {row.outcome} by {row.by}, {ago} ago."
-    return f"This is void since {ago}: {row.note or 'the agent withdrew it.'}"
+    return f"This is void since {ago}: {row.note.removeprefix('Void: ') or 'the agent withdrew it.'}"
 
 
 def _when(row: AskRow) -> str:

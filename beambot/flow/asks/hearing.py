@@ -25,6 +25,7 @@ from beambot.state.permission.rules import LASTING, Rule
 from beambot.store.records import AskRow, MemberRow
 
 _QUICK_TRIES = 50
+_REMEMBERED = 1000
 _NOT_OFFERED = "This choice is not offered."
 # Larger than anything that a chat takes.
 _ANY_ROOM = 1_000_000
@@ -50,6 +51,8 @@ class Hearing:
         self._board = board
         self._settling = settling
         self._answering = answering
+        # Who was asked for words, and for which: a reply to the card itself is taken as well.
+        self._awaited: dict[tuple[str, str], str] = {}
 
     async def pressed(self, member: MemberRow, thread: ThreadRef, message: str, data: str) -> str:
         """A press on a card; gives the words for the presser."""
@@ -84,6 +87,9 @@ class Hearing:
             case Pick() | Go() | Send() if isinstance(body, Question):
                 return await self._step(row, body, member, press)
             case Turn(page="why") if not isinstance(body, Question):
+                while len(self._awaited) >= _REMEMBERED:
+                    self._awaited.pop(next(iter(self._awaited)))
+                self._awaited[member.name, row.id] = "why"
                 return await self._ask_for_words(
                     row, thread, press, "your reason", "It is denied with these words."
                 )
@@ -257,6 +263,8 @@ class Hearing:
         if isinstance(body, Question) and cards.needs_steps(body):
             return await self._said_to_question(row, body, member, text)
         answer = cards.in_words(body, text, member.name)
+        if answer is None and self._awaited.pop((member.name, row.id), "") == "why":
+            return await self._said(row, body, member, "why", {"reason": text}, thread)
         if answer is None:
             return "That is not one of the answers. Press a button, or reply with one of the choices."
         if answer.verdict == "allow" and self._board.page(row, thread) != "answers":
