@@ -26,9 +26,9 @@ _CUT = "beambot was restarted while the agent was working."
 
 async def recover(house: House, sessions: Sessions, asks: Asks) -> None:
     """Once, before anything new is taken."""
+    await alone(asks.redraw)
     for ask in await house.store.asks.open():
         await asks.void(ask, "Void: beambot was restarted, and the agent that asked is gone.")
-    await alone(asks.redraw)
     unfinished = await house.store.turns.unfinished()
     for turn in unfinished:
         # One turn that cannot be put together again must not keep beambot from starting.

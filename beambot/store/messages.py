@@ -167,11 +167,9 @@ class Asks:
         )
         return rows[0] if rows else None
 
-    async def settled(self, since: float, limit: int = 200) -> list[AskRow]:
-        """What was settled lately, newest first."""
-        return await self._rows(
-            "WHERE state != 'open' AND settled_at >= ? ORDER BY settled_at DESC LIMIT ?", (since, limit)
-        )
+    async def settled(self, limit: int) -> list[AskRow]:
+        """What was settled last, newest first."""
+        return await self._rows("WHERE state != 'open' ORDER BY settled_at DESC LIMIT ?", (limit,))
 
     async def note(self, id: str, note: str) -> None:
         """What became of the answer."""

@@ -314,3 +314,18 @@ async def test_a_path_is_an_answer_and_not_a_command(tmp_path: Path) -> None:
         await world.chat.says("/tmp", reply_to=ref.message)
         await world.sees("all done")
         assert world.agent.last.answers[0].fields == {"q": ("/tmp",)}
+
+
+async def test_a_copy_of_a_card_that_was_never_noted_says_how_it_ended_and_answers_nothing(tmp_path: Path) -> None:
+    async with World(tmp_path, [Emit(wants("a", "ls")), WaitAnswer("a"), Hang()]) as world:
+        await world.chat.says("go")
+        ref, card = await the_card(world)
+        copy = replace(ref, message="never-noted")
+        await world.chat.press_data(copy, f"{card.key}:0")
+        await told(world, "does not belong here")
+        assert world.agent.last.answers == []
+        await press(world, "Deny")
+        await world.sees("Denied by user1")
+        await world.chat.press_data(copy, f"{card.key}:0", who="2")
+        await told(world, "Already settled: denied by user1")
+        assert [answer.verdict for answer in world.agent.last.answers] == ["deny"]

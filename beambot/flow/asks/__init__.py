@@ -30,7 +30,8 @@ _KINDS: dict[type, AskKind] = {
 }
 # How long an answer that an agent never heard may still be given to it.
 _STILL_GOOD = 3600.0
-_REDRAWN = 86400.0
+# Of what was settled before a start, only the newest can have been cut off before its card was drawn.
+_REDRAWN = 20
 
 
 class Asks:
@@ -165,7 +166,7 @@ class Asks:
 
     async def redraw(self) -> None:
         """After a start: what was settled before it stands as settled, also where the end came in between."""
-        for row in await self._house.store.asks.settled(self._house.clock.now() - _REDRAWN):
+        for row in await self._house.store.asks.settled(_REDRAWN):
             if await self._house.store.shown.standing_in(f"ask:{row.id}"):
                 await self._board.close(row.id)
 

@@ -62,7 +62,7 @@ class Hearing:
         if row is None:
             where = {"thread": thread.key, "data": data[:80]}
             await self._house.store.audit.add("press_refused", member.name, where)
-            return "This button does not belong here."
+            return await self._stray(ask, thread, message)
         body, press = decode(row), meaning(choice)
         match press:
             case None:
@@ -302,6 +302,14 @@ class Hearing:
         said = await self._drafts.say(row, body, text.strip())
         await self._board.show(row)
         return said
+
+    async def _stray(self, ask: str, thread: ThreadRef, message: str) -> str:
+        """A card that was posted as beambot was killed, and never noted, says how the ask ended."""
+        row = await self._house.store.asks.get(ask)
+        unknown = await self._house.store.shown.by_message(thread, message) is None
+        if row is None or not unknown or row.state == "open" or thread not in await self._board.threads(row):
+            return "This button does not belong here."
+        return late(row, self._house.clock.now())
 
     async def _look_up(self, ask: str, thread: ThreadRef, message: str) -> AskRow | None:
         """The ask, if this very message in this very thread is its card."""
